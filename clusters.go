@@ -37,8 +37,8 @@ type ClusterOptions struct {
 	// Clip is the clipping norm of mapped records; 0 means a public bound of their norms. Do not derive it from private
 	// data.
 	Clip float64 `within:"[0,)" called:"norm that mapped records are clipped to"`
-	// Metric maps the records before they are clustered; nil clusters the encoded records. It is a model that is public
-	// or was released, and its own charge stays. Its encoder must equal the encoder of the data.
+	// Metric maps the records before they are clustered; nil clusters the encoded records. The metric must be public or
+	// released before. Its own charge stays in the ledger. Its encoder must equal the encoder of the data.
 	Metric *Model
 	// LookAlikes is the rule by which CheckIndividuals compared ids, for a metric that protects one individual. The
 	// clusters then protect one individual as well, so that a ledger composes the two charges.
@@ -156,7 +156,7 @@ func mapped(m *Model, r *engine.Records) ([]float64, error) {
 	return rows, nil
 }
 
-// Clusters is the content of a file of clusters: the guarantee and all that assigning needs. It may be published.
+// Clusters is the content of a file of clusters: the guarantee and all values that Assign needs. It may be published.
 type Clusters struct {
 	Format  string           `json:"format"`
 	Version string           `json:"dyad_version"`
@@ -185,8 +185,8 @@ type Clustered struct {
 	Outcome
 }
 
-// Run carries out a planned clustering of data. Charge, release, files and errors are as in Training.Run, except that a
-// resumed run starts again from the beginning, which takes seconds.
+// Run carries out a planned clustering of data. The charge, the release, the files and the errors are as in
+// Training.Run, except that a resumed run starts again from the beginning, which takes seconds.
 func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
 	switch {
 	case d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features:

@@ -81,7 +81,8 @@ type Data struct {
 
 // Open reads a data file by a schema file, for training and evaluation. If path is a folder or a pattern such as
 // "part-*.parquet", its files are read as one (dataset.Expand). A fault of the schema or of a record is an error with
-// file, row, column and remedy. Public data without anything to compare are an error as well. Open makes no charge.
+// file, row, column and remedy. Public data without two records that can be compared are an error as well. Open makes
+// no charge.
 func Open(path, schema string) (*Data, error) {
 	s, err := dataset.LoadSchema(schema)
 	if err != nil {
@@ -202,8 +203,8 @@ func (d *Data) sizes() []int {
 	return out
 }
 
-// Split holds out a fraction of the records, chosen by a public seed. It holds out a person with all rows. If there are
-// query groups, it holds out whole groups, and fraction is the fraction of the groups.
+// Split holds out a fraction of the records, chosen by a public seed. All rows of a person are held out together. If
+// there are query groups, Split holds out whole groups, and fraction is the fraction of the groups.
 func (d *Data) Split(fraction float64, seed uint64) (train, held *Data, err error) {
 	units, part := len(d.sizes()), d.ofGroups
 	if d.groups == nil {

@@ -119,17 +119,18 @@ type InfluenceOptions struct {
 	// Envelope, if positive, is the mu of the Moreau envelope that replaces phi. The envelope makes a loss with kinks
 	// smooth (docs/theory.md#moreau).
 	Envelope float64
-	// On holds the records whose mean loss is the figure that changes; nil means the records that are left out in turn.
+	// On holds the records on which the mean loss is measured: Influence computes how this loss changes when a record
+	// is left out of the fit. If On is nil, the loss is measured on the fitted records.
 	On *Data
-	// Check is the number of records that are really left out, with the model fitted again. They are evenly spread over
-	// the order of influence. If there are fewer records, all are left out.
+	// Check is the number of records for which the model is really fitted again without the record. These records are
+	// evenly spread over the ranking by influence. If there are fewer than Check records, all of them are checked.
 	Check int `within:"[0,)" called:"number of records to check"`
 	// Stability computes the coefficients of pairwise stability from the influences. It evaluates n^3 losses of pairs.
 	Stability bool
 	// Rays is the number of random directions in which the Polyak-Lojasiewicz ratio is searched; 0 means 20.
 	Rays int `within:"[0,)" called:"number of rays"`
-	// Progress, if not nil, is called with the number of records of a part that are done. The first part is "leaving
-	// records out" for the records to check, the second is "stability".
+	// Progress, if not nil, is called with the name of a part of the work and the number of its records that are
+	// finished. The first part, "leaving records out", handles the records to check. The second part is "stability".
 	Progress func(part string, done, total int)
 	// Estimate, if not nil, gets the seconds that the stability computation will take, estimated from its first pairs.
 	Estimate func(seconds float64)
@@ -147,10 +148,10 @@ func (d *Data) lacks() input.Lacks {
 type Influences = influence.Influences
 
 // Influence fits a model to the records without noise, with the model's encoding, and computes the effect of each
-// record on the fit. The loss is the model's loss, or the logistic loss if the model has no loss of all pairs. The fit
-// starts from the weights of a network, or from 0: the weights of the model itself are not a minimum, and Influence
-// does not undo their noise. The result is a function of the records and has no guarantee. It takes n^2 losses of
-// pairs, and n^2 more for every record that is checked.
+// record on the fit. The loss is the model's loss, or the logistic loss if the model has no loss of all pairs. For a
+// network the fit starts from the model's weights, and otherwise from 0. A fit is needed because the model's weights
+// contain noise and are not a minimum. The result is a function of the records and has no guarantee. Influence
+// evaluates n^2 pair losses, and n^2 more for every record that is checked.
 func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
 	o.L2, o.Rays, o.On = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20), cmp.Or(o.On, d)
 	for _, d := range []*Data{d, o.On} {

@@ -31,12 +31,14 @@ type FigureOptions struct {
 	// Aim is the aim by which a threshold is chosen among the operating points, at no further charge; nil chooses none.
 	Aim        *evaluate.Aim
 	Confidence float64 // level of the confidence intervals; 0 means 0.95
-	// MeanLoss also releases the mean loss over pairs of a positive and a negative record. Each loss is clipped to
-	// LossRange, which holds low and high. A nil LossRange means 0 to twice the loss of equal scores.
+	// If MeanLoss is true, the mean loss over pairs of a positive and a negative record is released, too. Each
+	// loss is clipped to LossRange, which holds the lower and the upper limit. A nil LossRange means 0 to twice
+	// the loss of equal scores.
 	MeanLoss  bool
 	LossRange []float64
 	Compare   *Model // a second model of scores: only the difference of the AUCs of the two models is released
-	// Reference is the name of a public file, for a metric. The nearest neighbours are searched among its records.
+	// Reference is the name of a public file, which a metric needs. The nearest neighbours are searched among the
+	// records of this file.
 	Reference string
 	// Names are the names of the data, the ledger and the files of both models in the report.
 	Names struct{ Data, Ledger, Model, Compare string }
@@ -54,8 +56,8 @@ type FigureData struct {
 	*Data
 	Reference *Data // reference records of a metric, which are public
 	Compared  *Data // the same records, as the second model encodes them
-	// Rest is the number of records or persons that a split left to the training, if these records are the part that
-	// the split held out. Otherwise it is 0.
+	// Rest is set if a split held out these records for evaluation. It is the number of records or persons that the
+	// split left to the training, and 0 without a split.
 	Rest int
 	// Apart is true if the caller has just trained the model on other records. The ledger is then not searched for that
 	// run.
@@ -183,7 +185,8 @@ func (o FigureOptions) check(groups, graded bool) error {
 	return o.Comparable()
 }
 
-// Comparable refuses two models whose AUCs cannot be compared, and options that a comparison does not have.
+// Comparable refuses two models whose AUCs cannot be compared. It also refuses options that do not apply to
+// a comparison.
 func (o FigureOptions) Comparable() error {
 	needs := input.Needs{
 		Scores: "only models of scores are compared, and a metric has no scores",
@@ -251,8 +254,8 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	return l, nil
 }
 
-// Fits refuses records that the plan is not for. It also refuses a metric or a reference that the classifiers of the
-// plan would refuse after the charge.
+// Fits returns an error if the records do not match the plan. It also returns an error for a metric or a reference
+// that the plan's classifiers cannot use, because they would otherwise fail after the charge.
 func (p *FigurePlan) Fits(d FigureData) error {
 	m, o := p.model, p.options
 	if err := evaluated.Of(d.lacks()); err != nil {
@@ -282,9 +285,10 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	return input.As(err)
 }
 
-// Run releases the figures. Charge, release, files and errors are as in Training.Run, except that a resumed run starts
-// again from the beginning. Run refuses a reference that the ledger records as private. If the ledger shows that the
-// model was trained on these records, Run calls Run.Note with a warning that the figures may be too good.
+// Run releases the figures. The charge, the release, the files and the errors are as in Training.Run, except that a
+// resumed run starts again from the beginning. Run refuses a reference that the ledger records as private. If the
+// ledger shows that the model was trained on these records, Run calls Run.Note with a warning that the figures may be
+// too good.
 func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigures, error) {
 	if err := p.Fits(d); err != nil {
 		return nil, err

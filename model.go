@@ -114,7 +114,7 @@ func (m *Model) Size() (text []byte, most int, err error) {
 const weightText = 32
 
 // Save writes the model to a file, completely or not at all. It does not replace an existing file. For a private run,
-// Run.Out is the better choice: with it a program that is stopped loses nothing.
+// set Run.Out instead: then nothing is lost if the program is stopped.
 func (m *Model) Save(path string) error {
 	text, err := m.Text()
 	if err != nil {

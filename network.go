@@ -165,7 +165,7 @@ func (n Network) loss(of Loss) (l embedding.Loss, err error) {
 		Pair: embedding.PairLossOf(n.Compare, phi)}, nil
 }
 
-// PairLoss returns the loss of pairs of records that a network is trained with for a task, for engine.Problem.
+// PairLoss returns the pair loss with which a network is trained for a task, in the form that engine.Problem takes.
 func (n Network) PairLoss(task string, features int, of Loss) (embedding.Loss, error) {
 	n, err := n.filled(task, features)
 	if err == nil {
@@ -304,8 +304,8 @@ func (m *Model) embedded(r *engine.Records) (*engine.Records, *Model, error) {
 }
 
 // Embed maps records by the network of the model and divides the outputs by the public bound of their norms. Distances
-// of the result are distances of Transform's outputs divided by this bound. Each row depends on its own record alone,
-// and remains a row of its person.
+// of the result are distances of Transform's outputs divided by this bound. Each row of the result depends on one
+// record alone and belongs to the same person as the record.
 func (m *Model) Embed(r *engine.Records) (*engine.Records, error) {
 	reach, err := m.reach()
 	if err != nil {
@@ -337,8 +337,8 @@ func (m *Model) reach() (float64, error) {
 	return net.Reach(engine.UnitBounds().FeatureNorm), nil
 }
 
-// Readout returns the linear model and the loss that give the records of Embed the scores of a network. Both are nil
-// for a metric, which compares the records of Embed directly.
+// Readout returns the weights of a linear model that computes the network's scores from the records of Embed, and
+// the loss of this model. For a metric both are nil, because it compares the records of Embed directly.
 func (m *Model) Readout() (weights []float64, loss engine.Loss, err error) {
 	reach, err := m.reach()
 	if err != nil || m.Task != AUC {

@@ -25,16 +25,16 @@ type PairSource struct {
 	// Density is the number of pairs to draw per individual. The pairs depend on ids and Seed only. The label of a pair
 	// tells whether the labels of its two records differ.
 	Density float64
-	// DegreeCap is the largest number of pairs of an individual, drawn or kept. From a file the first pairs of an
-	// individual are kept; 0 keeps all.
+	// DegreeCap is the largest number of pairs of one individual. Drawn pairs need a positive DegreeCap. If pairs
+	// come from a file, only the first DegreeCap pairs of an individual are kept, and 0 keeps all pairs.
 	DegreeCap int
 	Seed      uint64 // public
 	// Classes trains on tuples or on all pairs of the records, with the labels of the records, instead of given pairs.
 	Classes bool
 	// Network makes the metric of tuples nonlinear, with Classes; nil learns a matrix. Compare is "cosine" (also ""),
-	// which normalises the embeddings, or "distance". Clip must stay 0: tuples are clipped, and Jacobians are not.
-	// Without Classes, pairs can train a network with embedding.InfoNCE, which needs Compare "cosine". A Network
-	// without hidden layers is a linear map.
+	// which normalises the embeddings, or "distance". Clip must be 0, because the gradients of tuples are clipped and
+	// Jacobians are not. Without Classes, pairs can train a network with embedding.InfoNCE, which needs Compare
+	// "cosine". A Network without hidden layers is a linear map.
 	Network *Network
 }
 
@@ -196,10 +196,11 @@ type PairTraining struct{ *pairs.Plan }
 
 // PlanPairs plans a training on pairs of a shape. The shape gives the individuals, features, pairs, bound and
 // provenance of the specification. The caller gives the loss, the budget and other non-zero fields in spec. Defaults
-// are public. Rows is 16, or the number of features if that is smaller, and 1 for preferences. A network has its own
-// dimension, Adam and 100 epochs. The default batch of pairs is a twentieth of the pairs, but at least 50, and 50 in
-// paper mode. Kappa is 1 for one pair and the degree cap for an individual. For a group of drawn pairs it is kappa' of
-// their public graph. Moments use all rows and no batch.
+// are public. The default of Rows is 16, or the number of features if this number is smaller, and 1 for preferences. A
+// network has its own dimension, Adam and 100 epochs. The default batch of pairs is a twentieth of the pairs, but at
+// least 50, and 50 in paper mode. The default of Kappa is 1 if the unit is one pair, and the degree cap if the unit is
+// an individual. If the unit is a group of drawn pairs, the default is kappa' of their public graph. Moments use all
+// rows and no batch.
 func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {
@@ -262,7 +263,7 @@ func (s PairShape) DefaultDelta(spec pairs.Spec) float64 {
 	return privacy.DefaultDelta(s.Individuals)
 }
 
-// Fits refuses pairs that the plan is not for, and individuals in more pairs than the plan allows.
+// Fits returns an error if the pairs do not match the plan, or if an individual is in more pairs than the plan allows.
 func (p *PairTraining) Fits(d *Pairs) error {
 	spec, s := p.Spec, d.shape
 	switch {
@@ -278,8 +279,8 @@ func (p *PairTraining) Fits(d *Pairs) error {
 	return nil
 }
 
-// Run is Training.Run for pairs. Run.On sums what it can; moments are summed on its CPU, with one worker if it names
-// none.
+// Run is Training.Run for pairs. The device Run.On computes the sums that it supports. Moments are summed on the CPU
+// by the number of workers of Run.On, or by one worker if this number is 0.
 func (p *PairTraining) Run(ctx context.Context, d *Pairs, o Run) (*Trained, error) {
 	if err := p.Fits(d); err != nil {
 		return nil, err

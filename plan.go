@@ -84,9 +84,10 @@ func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 }
 
 // ChooseBasis returns s with a basis chosen for training on n records (or persons), and the reason for the choice. It
-// chooses if the schema names no basis or has basis: auto. It returns every other schema unchanged, and also a schema
-// without the key basis for which it chooses no basis. The choice is a function of n, the schema and the options, which
-// are all public. Load the data with the returned schema, as dyad train does; Open chooses no basis.
+// makes a choice only if the schema has no key basis or has basis: auto, and returns any other schema unchanged. A
+// schema without the key is also returned unchanged if the choice is to use no basis. The choice is a function of n,
+// the schema and the options, which are all public. Load the data with the returned schema, as dyad train does; Open
+// chooses no basis.
 func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, reason string, err error) {
 	if s.Basis != "" && s.Basis != dataset.BasisAuto {
 		return s, "", nil
@@ -189,8 +190,9 @@ func (o Options) Budget(n int) privacy.Budget {
 	return b
 }
 
-// Spec returns everything that a plan depends on, except the L2 term and a loss that an algorithm has of its own. If
-// o.Algorithm is nil, the specification is for any algorithm, as algorithms.Compare and Choose take it.
+// Spec returns everything that a plan depends on, except the L2 term and the loss of an algorithm that has its own
+// loss. If o.Algorithm is nil, the specification is for any algorithm and can be passed to algorithms.Compare and
+// Choose.
 func (o Options) Spec(s Shape) (algorithms.Spec, error) {
 	if s.Records < 2 {
 		return algorithms.Spec{}, input.Errorf("dyad: a pairwise loss needs at least 2 records, got %d", s.Records)

@@ -37,12 +37,12 @@ type Run struct {
 	// report states this.
 	Public bool
 	// Resume is the id of a run that was charged and did not save its model. The run continues, or its finished model
-	// is saved, without a further charge. "" is a new run.
+	// is saved, without a further charge. If Resume is "", the run is new.
 	Resume string
 
 	// Out is the file of the model. If it is "", the caller saves the model, and the model is stored next to the ledger
-	// until the run returns. For private data set Out: then no crash loses a paid model, while a crash between the run
-	// and Model.Save does.
+	// until the run returns. Set Out for private data: then no crash loses a model that was paid for. Without Out, a
+	// crash between the run and Model.Save loses the model.
 	Out string
 	// Replace allows the run to replace an existing file.
 	Replace bool
@@ -50,15 +50,16 @@ type Run struct {
 	Spare bool
 	// ID is the id of a new run in the ledger. If it is "", an id is generated. A ledger accepts each id once.
 	ID string
-	// Approved is the SHA-256, in hex, of the page that was approved before the run, for ledger and model, or "".
+	// Approved is the SHA-256, in hex, of the page that was approved before the run. It is stored in the ledger
+	// and in the model. It is "" if there is no such page.
 	Approved string
 
 	// Checkpoint is the interval between checkpoints of a private run, which Resume uses. They are stored next to the
 	// ledger and are as private as the records. 0 means one minute; a negative interval makes no checkpoints.
 	Checkpoint time.Duration
 	// On is the device that sums over lists of pairs and over tuples; nil is the CPU. The guarantee of these sums is
-	// the same on every device. Pairs of all records are summed on the device of their plan (Options.On), because its
-	// rounding error is part of the sensitivity.
+	// the same on every device. Sums over all pairs of records are computed on the device of their plan (Options.On),
+	// because the rounding error of this device is part of the sensitivity.
 	On *device.Device
 	// Team computes the sums, with this process as rank 0; see Training.Join. If it is nil, this process computes them.
 	Team *team.Leader
@@ -68,23 +69,25 @@ type Run struct {
 
 	// Created is the creation time in the model; the zero value means now. It must not reveal how long the training took.
 	Created time.Time
-	// Options is written into the model's file, which may be published; nil for no options.
+	// Options is written into the model's file, which may be published. Nil means that there are no options.
 	Options map[string]any
 	Watch
 }
 
 // Watch holds the observers of a run. A nil observer is not called.
 type Watch struct {
-	// Progress is called after each step with the numbers of done and of all steps. Step times can depend on records.
+	// Progress is called after each step with the number of finished steps and the number of all steps. Step times
+	// can depend on records.
 	Progress func(done, total int)
 	// Charged is called with the id of a run when its charge is durable.
 	Charged func(run string)
-	// Note is called with notes for the owner, such as: a checkpoint failed, or a file may not survive a power cut.
+	// Note is called with notes for the owner, for example that a checkpoint could not be written, or that a file
+	// may not survive a power cut.
 	Note func(text string)
-	// Released is called with a released and stored model before the model is saved as Run.Out. Files that Released
-	// publishes exist when the model does.
+	// Released is called after the model was released and stored, but before it is saved as Run.Out. So if the
+	// model's file exists, all files that Released publishes exist, too.
 	Released func(*Model)
-	// Trace is called with the stages of the run: see algorithms.Options.Trace.
+	// Trace is called with the name of each stage of the run (algorithms.Options.Trace).
 	Trace func(stage string)
 }
 
@@ -93,7 +96,8 @@ type Outcome struct {
 	File     string  // file of the result; "" without Run.Out
 	Restored int     // number of steps restored from a checkpoint
 	Seconds  float64 // duration of the work on public data; 0 on private data, where a duration can depend on records
-	// Recovered is true if an earlier program released the result, at the time Released, and this run saved the result.
+	// Recovered is true if an earlier program released the result and this run only saved it. Released is the time of
+	// the release.
 	Recovered bool
 	Released  time.Time
 }
@@ -285,8 +289,8 @@ func (o Run) note(text string) {
 type Source struct {
 	DataID string // id of the data, unless Run.DataID is set
 	Public bool   // data are public if this or Run.Public is true
-	// Files are the files of the records in the order in which they were read: first DataFiles files with rows (0 means
-	// 1), then the files of labels or pairs.
+	// Files are the files of the records in the order in which they were read. The first DataFiles files hold the rows,
+	// and all later files hold labels or pairs. If DataFiles is 0, one file holds the rows.
 	Files     []string
 	DataFiles int
 

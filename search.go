@@ -163,9 +163,9 @@ type Chosen struct {
 	size func() ([]byte, int, error) // content of the model's file, and an upper bound of its length
 }
 
-// Run carries out a planned search. data has one element for each candidate: the same records as this candidate encodes
-// them. Charge, release, files and errors are as in Training.Run, except that a resumed run starts again: a checkpoint
-// would hold numbers that must stay secret even from its owner.
+// Run carries out a planned search. data has one element for each candidate. All elements hold the same records, each
+// in the encoding of its candidate. The charge, the release, the files and the errors are as in Training.Run, except
+// that a resumed run starts again, because a checkpoint would hold numbers that must stay secret even from its owner.
 func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) {
 	if err := s.fits(data); err != nil {
 		return nil, err
@@ -383,7 +383,8 @@ func curved(s Setting) error {
 	return scoring(s.Options.Task, s.Options.Network)
 }
 
-// Run releases the curve. Charge, release, files and errors are as in Training.Run, but a resumed run starts again.
+// Run releases the curve. The charge, the release, the files and the errors are as in Training.Run, except that a
+// resumed run starts again from the beginning.
 func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error) {
 	if err := c.shape.same(d); err != nil {
 		return nil, err

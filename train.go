@@ -31,9 +31,9 @@ type Trained struct {
 // record is used. It then trains the model, stores it privately, records it as released, and saves it as Run.Out. A
 // crash at any moment loses nothing that was paid for: Run.Resume continues the run or saves its model.
 //
-// An error after the charge is an *algorithms.ChargedError, which tells whether the run can be resumed; nothing was
-// released. After any other error there was no charge. An *ElsewhereError and an error that wraps ErrUnsaved are the
-// exceptions: they are returned together with the model. Cancel ctx to stop the run.
+// An error after the charge is an *algorithms.ChargedError, which tells whether the run can be resumed. In this case
+// nothing was released. After any other error there was no charge. An *ElsewhereError and an error that wraps
+// ErrUnsaved are the exceptions: they are returned together with the model. Cancel ctx to stop the run.
 func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	if err := t.fits(d); err != nil {
 		return nil, err
@@ -150,12 +150,13 @@ func (t *Training) Serve(ctx context.Context, crew engine.Team, share *Data) err
 
 // StudyOptions decides what users of a local protocol send, and how the server learns from it. All options are public.
 type StudyOptions struct {
-	// Protocol must leave out Method, Loss, Network, Users, Dim and FeatureNorm: they follow from the other options and
-	// from the shape. For a linear model, Radius defaults to 5 and L2 to 0.1.
+	// The fields Method, Loss, Network, Users, Dim and FeatureNorm of Protocol must be zero, because their values
+	// follow from the other options and from the shape. For a linear model, Radius defaults to 5 and L2 to 0.1.
 	Protocol local.Protocol
 	Method   string // name of the method, such as "prestige"; see local.ParseMethod
 	Loss     Loss   // loss of margins
-	// Network has one hidden layer; nil is a linear model. Rate is the length of its steps.
+	// Network has one hidden layer. If it is nil, the model is linear. Rate determines the
+	// step sizes of the network (local.Network.Rate).
 	Network *Network
 	Rate    float64
 	// KWIKRatio and KWIKDelta, if they are not 0, set the number of epochs (local.KWIKEpochs).
@@ -218,7 +219,8 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 }
 
 // OfUsers adds the schema's statements about its data to a guarantee for records of private data. A message is private
-// for every fixed schema. But ranges that came from records are a release of their own, and no noise protects it.
+// for every fixed schema. But if the ranges of the schema came from records, the schema itself is a release without
+// noise.
 func (s Shape) OfUsers(g privacy.Guarantee) privacy.Guarantee {
 	if g.Kind == privacy.None {
 		return g
@@ -248,8 +250,8 @@ func (t *Study) Model(e *dataset.Encoder, w []float64, visits int64, g privacy.G
 		Features: e.FeatureNames(), Weights: w, Encoder: e, Guarantee: g, Report: r}
 }
 
-// Fits refuses records that the protocol is not for. It refuses private records if the protocol does not protect whole
-// records.
+// Fits returns an error if the records do not match the protocol, or if they are private and the protocol does not
+// protect whole records.
 func (t *Study) Fits(d *Data, public bool) error {
 	const classes = "local learners need labels of two classes, but these data have no labels, or grades"
 	if err := (input.Needs{Labels: classes, TwoClasses: classes}).Of(d.lacks()); err != nil {
@@ -269,9 +271,10 @@ func (t *Study) Fits(d *Data, public bool) error {
 	return nil
 }
 
-// Run runs the side of every user and of the server over records. Its caller sees the records, so private data are
-// charged. Charge, release, files and errors are as in Training.Run, except that a resumed run starts again from the
-// beginning. The *local.Found is nil if the result was released before.
+// Run simulates the protocol on the records: it computes the messages of all users and the server's model in one
+// process. This process sees the records, so a run on private data is charged. The charge, the release, the files
+// and the errors are as in Training.Run, except that a resumed run starts again from the beginning. The *local.Found
+// is nil if the result was released before.
 func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found, error) {
 	public := o.Public || d.Source().Public
 	if err := t.Fits(d, public); err != nil {

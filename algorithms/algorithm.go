@@ -51,9 +51,10 @@ type Spec struct {
 	L2        float64          // alpha >= 0: the objective has alpha/2 ||w||^2
 	Budget    privacy.Budget   // ignored in NonPrivate mode
 	Mode      Mode
-	// PaperUnsound changes, in Paper mode, a schedule that the paper's own conditions forbid or make useless
-	// (Info.Unsound). The run then shows what the algorithm does with the changed schedule. No theorem of the
-	// paper covers this schedule, so only data declared public may be used (Options.Public).
+	// PaperUnsound applies to Paper mode only. It changes a schedule that the paper's own conditions forbid
+	// or make useless (Info.Unsound). The run then shows what the algorithm does with the changed schedule.
+	// No theorem of the paper covers this schedule, so only data declared public may be used
+	// (Options.Public).
 	PaperUnsound bool
 	Provenance
 	StreamOptions // the options of online algorithms; zero for other algorithms
@@ -123,7 +124,7 @@ type Info struct {
 	// Unsound describes the change that Spec.PaperUnsound makes. It is "" if there is no such change.
 	Unsound string
 	// NoPersons is the reason why the algorithm does not learn from records that are persons with several rows.
-	// It is "" if the algorithm does.
+	// It is "" if the algorithm learns from such records.
 	NoPersons string
 	// NoGroups is the reason why the algorithm takes no query groups. NoPaper is the reason why it has no paper mode.
 	// NoL2 names an alternative if the algorithm takes no L2 term. It is "certified mode" if only paper mode takes no
@@ -155,7 +156,7 @@ type Planner interface {
 	Plan(Spec) (*Plan, error)
 }
 
-// Algorithm is a batch training algorithm. Its exported fields are its options. The options can change the
+// Algorithm is a batch training algorithm. Its exported fields are its options, which can change the
 // guarantee and are part of the plan.
 type Algorithm interface {
 	Planner
@@ -193,7 +194,7 @@ func (t Tracker) Restore(order []int32, vectors ...[]float64) (done int, err err
 	return t.OnRestore(order, vectors...)
 }
 
-// Keep may save the state after done steps. The state must include all releases made so far.
+// Keep passes the state after done steps to OnKeep, which may save it. The state must include all releases made so far.
 func (t Tracker) Keep(done int, order []int32, vectors ...[]float64) {
 	if t.OnKeep != nil {
 		t.OnKeep(done, order, vectors...)

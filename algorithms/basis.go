@@ -22,8 +22,9 @@ const (
 )
 
 // ChooseBasis returns the basis for a schema that leaves the basis to the training, and the reason for the choice. It
-// is a function of public numbers. n is the number of records, or persons, to train with; rows is the largest number of
-// their rows. dim returns the number of features d' with a basis; ok is false if there are too many features.
+// is a function of public numbers. n is the number of records, or persons, to train with. rows is the largest number of
+// rows that they have in total. dim returns the number of features d' with a basis. Its ok is false if there are too
+// many features.
 func ChooseBasis(n, rows int, b privacy.Budget, dim func(basis string) (d int, ok bool)) (basis, reason string) {
 	if b.Delta == 0 {
 		return noBasis, "the rule for bases was measured for delta > 0 only"

@@ -27,9 +27,9 @@ import (
 //
 // A checkpoint holds the noiseless iterate. It is therefore as private as the records, and only its owner can
 // read the file. It is written between two steps and removed when the run is finished. It belongs to one run,
-// one plan and the same records in the same order. If any of them differs, or if the file was cut short or
-// edited, Run refuses the checkpoint with ErrCheckpoint before anything is done. Without the file a resumed run
-// starts from step 1.
+// one plan and the same records in the same order. If the run, the plan or the records differ, or if the file
+// was cut short or edited, Run refuses the checkpoint with ErrCheckpoint before anything is done. Without the
+// file a resumed run starts from step 1.
 //
 // A seeded run keeps no checkpoint. A resumed attempt would draw the noise of the first steps once more for
 // later steps, and starting again gives the same result anyway.
@@ -40,11 +40,11 @@ import (
 // own noise, which is independent of all other noise. Weights leave Run only after ledger.Ledger.Release, which
 // succeeds for at most one attempt. So an observer sees one path from the root to a leaf, and on this path
 // every planned release was drawn exactly once. The choice of the path depends on crashes, interrupts, clocks
-// and locks (even if an older checkpoint, or none, is put back), not on records or noise. Given the path, an
-// observer sees the law of one undisturbed run. An attempt that fails by itself could break this argument. Its
-// run is therefore closed if its iterate contains noise, drawn by the attempt itself or before its checkpoint.
-// A person who reads checkpoints and chooses among them can read the records as well, so this person is outside
-// the attack model.
+// and locks (even if an older checkpoint, or none, is put back), not on records or noise. Given the path, the
+// releases have the distribution of the releases of one undisturbed run. An attempt that fails by itself could
+// break this argument. Its run is therefore closed if its iterate contains noise, drawn by the attempt itself
+// or before its checkpoint. A person who reads checkpoints and chooses among them can read the records as well,
+// so this person is outside the attack model.
 type Checkpoints struct {
 	// Prefix is the beginning of the file names, e.g. the ledger's name and a dot. If it is "" there are no
 	// checkpoints. The file of run R is Prefix + R + ".checkpoint".

@@ -102,8 +102,8 @@ func (p *Plan) Needs(narrow bool) (z Needs) {
 // programBytes is the memory of the program and of a reader, without the records.
 const programBytes = 1e8
 
-// Memory returns the memory, in bytes, of one of the given number of processes: its share of the records plus the
-// program.
+// Memory returns the memory in bytes that each process needs if the given number of processes share the records.
+// It includes the memory of the program itself.
 func (z Needs) Memory(processes int) float64 {
 	return programBytes + (z.Records+z.Vectors)/float64(max(processes, 1))
 }

@@ -15,7 +15,7 @@ import (
 type DPGDC struct {
 	descends
 	// Steps is the number of steps T. If it is 0, the public rule applies: T is large enough to reach TotalStep
-	// with steps of at most 2/L, and at least 32. The paper gives no T; Paper mode uses the same rule.
+	// with steps of at most 2/L, and at least 32. The paper gives no T, so Paper mode uses the same rule.
 	Steps int
 	// StepSize is eta <= 2/L. If it is 0, eta is TotalStep/Steps, but at most 2/L.
 	StepSize float64

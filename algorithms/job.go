@@ -75,11 +75,11 @@ type Result struct {
 // If the weights are not finite, the algorithm failed.
 //
 // Any error after the charge is a *ChargedError. The charge stands. The run can be resumed unless the ledger
-// has it as finished. The run is finished if another process released it meanwhile. It is also finished if the
-// algorithm failed by itself after noise was drawn for its iterate, in this attempt or before its checkpoint,
-// or after a secret batch was drawn. Such a failure could depend on the draw, so trying again until it succeeds
-// would change the law of the release. A process of a team that dies, or does not answer for minutes, is a
-// crash like that of the whole program.
+// records it as finished. The run is finished if another process has released it in the meantime. It is also
+// finished if the algorithm failed by itself after noise was drawn for its iterate, in this attempt or before
+// its checkpoint, or after a secret batch was drawn. Such a failure could depend on the draw, so trying again
+// until it succeeds would change the distribution of the release. If a process of a team dies or does not
+// answer for minutes, this is a crash like a crash of the whole program.
 //
 // A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints at the step of its last
 // checkpoint. The comment of Checkpoints proves that resuming is sound.

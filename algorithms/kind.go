@@ -11,9 +11,9 @@ import (
 	"dyad/privacy"
 )
 
-// Kind is a kind of run that releases statistics of records instead of a model. An implementation states its releases
-// as rows of a plan and computes the exact numbers. PlanKind derives noise, guarantee, charge, record, session and
-// audit from the rows. A Kind never sees a session, so its report can only depend on released values.
+// Kind is a kind of run that releases statistics of records instead of a model. An implementation describes its
+// releases as rows of a plan and computes their exact values. PlanKind derives noise, guarantee, charge, record,
+// session and audit from the rows. A Kind never sees a session, so its report can only depend on released values.
 //
 // A Kind is a struct whose fields, exported or not, are bools, ints, float64s, strings, or structs of these types. The
 // objective of its plan names all fields, and a resumed run is compared with its first attempt by this objective.

@@ -18,16 +18,17 @@ import (
 //
 // holds the sums of x~ and of x~ x~^T over each class and the number of positives. It needs no more noise than
 // the two sums of x~ alone (docs/theory.md#class-moments). The metric W is computed from the release
-// (momentMetric). W is long where means or variances of the classes differ beyond the noise, and is the
-// identity elsewhere. W is scaled to Frobenius norm r, so it does not depend on a loss
+// (momentMetric). W stretches the directions in which means or variances of the classes differ by more than
+// the noise, and is the identity elsewhere. W is scaled to Frobenius norm r, so it does not depend on a loss
 // (docs/theory.md#metric-from-moments).
 //
 // In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The guarantee follows from
 // the exact composition of two Gaussian releases (docs/theory.md#released-centre). It covers the released
 // moments, which leave Train only through W.
 type MomentMetric struct {
-	// CentreShare is the share of mu^2 of the centre, in (0, 1); the moments get the remaining share. If it is
-	// 0, 0.15 applies. Shares from 0.05 to 0.3 gave equal results (bench/results/metric-moments-study.csv).
+	// CentreShare is the share of mu^2 that is spent on the centre, in (0, 1). The remaining share is spent on
+	// the moments. If it is 0, 0.15 applies. Shares from 0.05 to 0.3 gave equal results
+	// (bench/results/metric-moments-study.csv).
 	CentreShare float64
 	// ClipRadius is R, at most twice the norm bound of records. If it is 0, 0.2 times the norm bound applies.
 	ClipRadius float64

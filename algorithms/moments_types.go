@@ -32,9 +32,9 @@ type Moments struct {
 	// Second selects the second moments that are released: "none", "diagonal" or "full". If it is "", the
 	// public rule applies.
 	Second string
-	// CountShare, CentreShare and SecondShare are the shares of mu^2 (of epsilon for delta = 0) of the number
-	// of positives, the centre and the second moments. Each share is in (0, 1), and the signed sum gets the
-	// remaining share. If a share is 0, the public rule applies.
+	// CountShare, CentreShare and SecondShare are the shares of mu^2 (or of epsilon if delta is 0) that are
+	// spent on the number of positives, the centre and the second moments. Each share is in (0, 1). The
+	// remaining share is spent on the signed sum. If a share is 0, the public rule applies.
 	CountShare, CentreShare, SecondShare float64
 	// ClipRadius is R, at most twice the norm bound of records. If it is 0, the public rule applies.
 	ClipRadius float64
@@ -51,8 +51,8 @@ type Moments struct {
 	// Steps is the number of steps, at most 20. If it is 0 there are no steps. Steps need second moments, delta
 	// > 0 and no L2 term.
 	Steps int
-	// StepShare is the share of mu^2 of all steps together; each step gets an equal part. If it is 0, the
-	// public rule applies.
+	// StepShare is the share of mu^2 that is spent on all steps together. Each step gets an equal part of
+	// it. If it is 0, the public rule applies.
 	StepShare float64
 	// Intervals appends the standard errors of the weights to the weights: d more numbers, computed from the
 	// released values. It cannot be combined with Steps, and it needs second moments.

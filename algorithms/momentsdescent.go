@@ -25,12 +25,12 @@ import (
 // guarantee covers all releases and every iterate.
 type MomentsDescent struct {
 	// Moments holds the options of the releases at the start. These releases share the part of the budget that
-	// the gradients leave.
+	// is not spent on the gradients.
 	Moments Moments `options:"Second CountShare CentreShare SecondShare ClipRadius Ridge Centre Balance"`
 	// Steps is the number of gradients K, at most MaxMomentsSteps. If it is 0, the public rule applies.
 	Steps int
-	// GradientShare is the share of mu^2 (of epsilon for delta = 0) of all gradients together, in (0, 1). If it
-	// is 0, the public rule applies.
+	// GradientShare is the share of mu^2 (or of epsilon if delta is 0) that is spent on all gradients together.
+	// It is in (0, 1). If it is 0, the public rule applies.
 	GradientShare float64 `within:"[0,1)" called:"share of the gradients"`
 }
 

@@ -42,7 +42,8 @@ func TakesNetworks(a Algorithm) error {
 }
 
 // StartOf describes the origin of the start of a network, for the guarantee and for checkpoints. The start is drawn
-// from a public seed, or consists of the weights of a model of data with a guarantee.
+// from a public seed, or it consists of the weights of a model that was trained on public data or has a guarantee
+// of its own.
 func StartOf(seed uint64, weights []float64, dataID string, g privacy.Guarantee) string {
 	if weights == nil {
 		return fmt.Sprintf("public start of seed %d", seed)

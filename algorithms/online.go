@@ -11,7 +11,7 @@ import (
 )
 
 // Stream is an online algorithm. It takes one record at a time and releases an iterate after every batch
-// (NewStream). Its exported fields are its options. It plans a Spec of NewStreamSpec.
+// (NewStream). Its exported fields are its options. Its Plan takes a Spec from NewStreamSpec.
 type Stream interface {
 	Planner
 }
@@ -63,8 +63,8 @@ type StreamOptions struct {
 }
 
 // NewStreamSpec is NewSpec for a stream of records like the records of p. It ignores p.N, p.Groups and
-// p.LabelValues. The kernel is for the records that one update reads; with a buffer they are fewer than
-// Horizon.
+// p.LabelValues. The kernel is planned for the number of records that one update reads. With a buffer
+// this number is less than Horizon.
 func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2 float64, b privacy.Budget,
 	m Mode) (Spec, error) {
 	if o.Batch == 0 {

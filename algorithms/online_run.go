@@ -42,8 +42,8 @@ type Online struct {
 	order      []int32
 }
 
-// NewStream starts a stream that releases through s. Either the plan was charged (ledger.Ledger.Begin with its
-// Events), or s is a session on public data.
+// NewStream starts a stream that releases through s. The caller must have charged the Events of the plan
+// (ledger.Ledger.Begin), unless s is a session on public data.
 func NewStream(p *Plan, s privacy.Session) (*Online, error) {
 	if p.stream() == nil {
 		return nil, fmt.Errorf("algorithms: the plan of %s is not for a stream; plan an algorithm of StreamCatalog",
@@ -128,7 +128,7 @@ func (o *Online) Average() []float64 {
 // The release may leave the program only after a state (Save) that includes the release is durable. Otherwise a
 // crash could lead to a second, different release of the same update. ErrStreamEnd means that the record was
 // not taken. If ctx is done before the call, or the record is refused, the record is not taken and the stream
-// can continue. After an error of an update the stream is over.
+// can continue. An error of an update ends the stream.
 func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, error) {
 	pr := o.plan.Spec.Kernel.Problem()
 	switch {

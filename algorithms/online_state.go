@@ -78,8 +78,8 @@ func streamPosition(releases int, released, played []float64) ledger.StreamPosit
 	return ledger.StreamPosition{Releases: releases, Digest: hex.EncodeToString(h.Sum(nil))}
 }
 
-// Start returns the state before the first record. It is saved before the charge, so that a crash between the
-// two does not lose the run.
+// Start returns the state before the first record. It is saved before the charge, so that a crash right after
+// the charge does not lose the run.
 func (p *Plan) Start(run string) *StreamState {
 	return &StreamState{
 		Format: streamFormat, Algorithm: p.Algorithm, Reading: p.Reading().String(),
@@ -91,8 +91,8 @@ func (p *Plan) Start(run string) *StreamState {
 // Save writes the state with a checksum.
 func (s *StreamState) Save(w io.Writer) error { return writeSealed(w, s) }
 
-// Save writes the state of the stream. A stream resumed from the state makes the same updates as this one, with
-// fresh noise for the later releases.
+// Save writes the state of the stream. A stream that is resumed from the state makes the same updates as this
+// stream would make, with fresh noise for the later releases.
 func (o *Online) Save(w io.Writer) error {
 	if o.failed != nil {
 		return o.failed

@@ -97,8 +97,8 @@ func takers(field string) string {
 }
 
 // With returns the choice with the options that the user set. The rule may have chosen a number of steps along
-// with the algorithm. A schedule of the user replaces this number, and the steps are dropped if the user asks
-// for no second moments, which they need.
+// with the algorithm. If the user sets a schedule, it replaces this number. The steps need second moments, so
+// they are dropped if the user asks for none.
 func (c Choice) With(options ...Option) (Choice, error) {
 	set := func(field string) (value any) {
 		for _, o := range options {

@@ -105,7 +105,8 @@ func (r Releases) main() (x Release) {
 	return parts[slices.IndexFunc(parts, func(x Release) bool { return cost(x) >= worst*(1-1e-9) })]
 }
 
-// Of returns the releases with a prefix before their names, for use as rows of a plan that has other rows.
+// Of returns the releases with a prefix before their names, so that they can be used in a plan that also
+// has other rows.
 func (r Releases) Of(what string) Releases {
 	r = slices.Clone(r)
 	for i := range r {
@@ -136,8 +137,8 @@ func (r Releases) Told() (released, why string) {
 // Events returns the joint privacy cost of the releases.
 func (p *Plan) Events() []account.Event { return p.Releases.Events() }
 
-// Certificate returns the certificate of the last release, or of the costliest of disjoint parts. It is the zero value
-// if the plan has no noise.
+// Certificate returns the certificate of the last release, or of the costliest part if the releases read disjoint
+// parts. It is the zero value if the plan has no noise.
 func (p *Plan) Certificate() privacy.Certificate { return p.Releases.main().Certificate }
 
 // Noise returns the noise of the release whose certificate Certificate returns. It is nil if the plan has no noise.

@@ -6,8 +6,8 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Options configures the run of a plan. The options do not affect the guarantee. A run on public data needs no
-// options but Public.
+// Options configures the run of a plan. The options do not affect the guarantee. A run on public data needs
+// only the option Public.
 type Options struct {
 	// Ledger is the ledger that is charged with the whole plan before any record is evaluated. It is required
 	// unless Public is set.
@@ -58,7 +58,7 @@ func (o Options) at(stage string) {
 	}
 }
 
-// ChargedError is the error of a run whose weights were withheld, and that was charged or whose charge may
+// ChargedError is the error of a run that withheld its weights although it was charged or its charge may
 // count.
 type ChargedError struct {
 	Run string

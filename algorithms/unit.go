@@ -176,7 +176,7 @@ type Provenance struct {
 	RowsPerPerson int
 }
 
-// Qualify adds to a guarantee its assumptions about the existing records, and the warnings that void the guarantee.
+// Qualify adds to a guarantee the assumptions about the records that exist, and the warnings that void the guarantee.
 func (p Provenance) Qualify(g *privacy.Guarantee) {
 	g.Assumptions = append(g.Assumptions, wellFormed)
 	if p.SelectedByLabel {
@@ -196,7 +196,7 @@ func (p Provenance) Ranges() []string {
 	return nil
 }
 
-// Contribution returns the assumption of a per-record guarantee about the number of records of a person.
+// Contribution returns the assumption that a guarantee for one record makes about the number of records of a person.
 func (p Provenance) Contribution() string {
 	if p.RowsPerPerson > 1 {
 		return fmt.Sprintf("a person contributes up to %d records", p.RowsPerPerson)

@@ -31,8 +31,8 @@ const (
 const mostEpsilon = 10
 
 // Warnings returns the warnings that a user should see before any charge. They are about noise that drowns the
-// signal, about an epsilon that protects little (with the smallest n or epsilon that would do), and about a long
-// run time. They are functions of public numbers and part of the report.
+// signal, about an epsilon that protects little (with the smallest n or epsilon that would be enough), and about
+// a long run time. They are functions of public numbers and part of the report.
 func (p *Plan) Warnings() []string {
 	out := slices.Clone(p.Cautions)
 	if text := p.drowned(); text != "" {

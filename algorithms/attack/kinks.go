@@ -9,9 +9,10 @@ import (
 )
 
 // KinkLosses are scalars whose slope jumps where a computed sigmoid crosses a constant. The sigmoid crosses the
-// constant at u = at, so its last bit decides a whole jump. An algorithm that starts at w = 0 puts every pair
-// of scores on the kink at = 0 in its first step. A certificate covers such losses only if the slope of a pair
-// is a function of this pair's numbers alone, bit for bit (engine.Scalar).
+// constant at u = at, so the last bit of the sigmoid decides on which side of the jump the slope lies. If at =
+// 0, an algorithm that starts at w = 0 evaluates every pair of scores at the kink in its first step. A
+// certificate covers such losses only if the slope of a pair is a function of this pair's numbers alone, bit
+// for bit (engine.Scalar).
 func KinkLosses(at float64) []*engine.Expression {
 	var all []*engine.Expression
 	add := func(text string, params map[string]float64) {
@@ -35,8 +36,9 @@ type Instance struct {
 
 // KinkNeighbours returns data sets of n >= 4 records whose pairs have few different margins. The positive records
 // are all (R, 0, ..., 0) and the negative records all (-R, 0, ..., 0), except for record k. Only the label of record
-// k differs between the two data sets. One class has few records. If a record changes its class, all records of the
-// other class move to other places of blocks that hold one class only.
+// k differs between the two data sets. One class has few records. Some computations divide the records into blocks
+// that hold one class only. If a record changes its class, all records of the other class move to other places in
+// such blocks.
 func KinkNeighbours(n, d int, b engine.Bounds) []Instance {
 	var all []Instance
 	for _, few := range []int{1, 4, 5, 8} {

@@ -11,11 +11,13 @@ import (
 // Move is the distance between a request of a run and the request of its replay on a neighbour.
 type Move struct {
 	Call // the call of the replay
-	// Was is Before of the run that answers the replay.
+	// Was is the exact vector (Call.Before) of the recorded run whose answers the replay gets.
 	Was []float64
-	// Name is the name of the row of the plan, if it is known. It is Selection for a release of a run of a selection.
+	// Name is the name of the row of the plan, if it is known. If a release belongs to a single run of a selection,
+	// Name is Selection.
 	Name string
-	// By is the distance of the exact vectors in the norm of their certificate, or the largest change of a score.
+	// By is the distance of the exact vectors in the norm of their certificate. For a choice it is the largest
+	// change of a score.
 	By float64
 	// Bound is the certified sensitivity.
 	Bound float64
@@ -37,8 +39,8 @@ func Apart(c privacy.Certificate, a, b []float64) float64 {
 	return math.Sqrt(square)
 }
 
-// Moves returns how far a replay moves from the run that answers it: its releases, hidden steps, choices, and the
-// releases of each run of a selection.
+// Moves returns the distances between a replay and the recorded run whose answers it gets. There is one Move for
+// each release, hidden step and choice, and for each release of each run of a selection.
 func (r *Recorder) Moves() (all []Move) {
 	for i, c := range r.Calls {
 		was := r.Of.Calls[i]

@@ -56,8 +56,8 @@ type Recorder struct {
 	Coins *privacy.Source
 	// Of is the recorded run whose answers this replay gets. It is nil while a run is recorded.
 	Of *Recorder
-	// Fresh makes the replay a run on the same data with other secret coins, that is other batches and other
-	// noise of hidden steps.
+	// Fresh makes the replay a run on the same data with different secret coins, so that the batches and the
+	// noise of hidden steps differ.
 	Fresh bool
 	// Most is the number of releases after which the run ends with ErrEnough. If it is 0, the number is not limited.
 	Most     int
@@ -221,8 +221,8 @@ func (r *Recorder) batch(c Call, dst []int32, draw func(s coins, dst []int32) ([
 }
 
 // HiddenStep implements privacy.Session. A replay gets the recorded noise. If the coins are fresh, it gets the
-// negative of the recorded noise, since the law of the noise is symmetric. The state of a replay is its own state,
-// so the two runs show how far their states drift apart.
+// negative of the recorded noise, since the law of the noise is symmetric. A replay keeps its own state, so the
+// two runs show how far their states drift apart.
 func (r *Recorder) HiddenStep(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
 	return r.noisy(Hidden, x, cert, m)
 }

@@ -94,9 +94,9 @@ func (a Guess) Count(data, neighbour []float64) Event {
 	return Event{hits(likely), len(likely), hits(rare), len(rare)}
 }
 
-// BestGuess returns the threshold with the largest expected bound on held runs that are not used for the
-// choice. The expectation uses normal approximations and allows for the selection effect in the pilot runs.
-// It influences only the choice of the threshold.
+// BestGuess returns the threshold with the largest expected bound on the held-out runs, which are not used
+// for the choice. The expectation uses normal approximations and allows for the selection effect in the
+// pilot runs. It influences only the choice of the threshold.
 func BestGuess(data, neighbour []float64, held int, delta, alpha float64) Guess {
 	data, neighbour = slices.Clone(data), slices.Clone(neighbour)
 	slices.Sort(data)

@@ -20,14 +20,15 @@ type Options struct {
 	// steps, the attack is BlackBox whatever Access is.
 	Access Access
 	// Runs is the number of runs on each of the two data sets, at least 20. Half of them choose the attack. If
-	// it is 0, the default is 40,000 for WhiteBox and 10,000 for BlackBox, which often takes seconds, or
-	// 200,000 if Time is set.
+	// it is 0, the default is 40,000 for WhiteBox and 10,000 for BlackBox. An audit with this default often
+	// takes seconds. If Time is set, the default is 200,000.
 	Runs int
 	// Time is a time limit for the runs. If the limit ends the runs, the report has the bounds of the last look
-	// before it (see looks). If Time is 0, all runs are made. The time for choosing the data sets is not
+	// before the limit (see looks). If Time is 0, all runs are made. The time for choosing the data sets is not
 	// counted.
 	Time time.Duration
-	// Confidence is the confidence with which all bounds of the report hold together. If it is 0, 0.999 applies.
+	// Confidence is the confidence with which all bounds of the report hold together. If it is 0, the default
+	// 0.999 applies.
 	Confidence float64
 	// Seed is the seed of all randomness, including the noise.
 	Seed uint64

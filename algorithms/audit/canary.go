@@ -31,8 +31,8 @@ type CanaryOptions struct {
 // the sign of the sum of the i-th released coordinates, for the canaries with the largest absolute sums.
 // Changing a sign replaces one record, so the neighbouring relation matches the guarantees.
 //
-// With few canaries or much noise the bound is weak, because it rests on one run. The data set has many unusual
-// records at once. Canaries needs an engine.ScoreLoss, whose parameters lie along the features.
+// If there are few canaries or much noise, the bound is weak, because it rests on one run. The data set has
+// many unusual records at once. Canaries needs an engine.ScoreLoss, whose parameters lie along the features.
 func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o CanaryOptions) (*Report, error) {
 	problem := p.Spec.Kernel.Problem()
 	most := min(problem.D, problem.N/2)

@@ -9,8 +9,8 @@ import (
 )
 
 // Charged calls run, which must carry out plan p on private data under dataID. It returns an error unless the
-// ledger's account of dataID then covers the releases of p in addition to its earlier charges. No other user
-// may write to the ledger meanwhile. An error of run is returned unchanged.
+// ledger's account of dataID then covers the releases of p in addition to its earlier charges. Nobody else
+// may write to the ledger during the call. An error of run is returned unchanged.
 func Charged(l *ledger.Ledger, dataID string, p *algorithms.Plan, run func() error) error {
 	const delta = 1e-9
 	before, err := l.Summary(dataID, delta)

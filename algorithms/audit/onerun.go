@@ -9,9 +9,9 @@ import (
 )
 
 // Guesses is the outcome of a one-run audit. There are Canaries independent fair bits, one for each canary
-// record. The adversary guessed Made of them, and Correct guesses were right. The adversary may choose the
-// guessed bits and their number by the releases, but not in any other way that depends on the bits. If the
-// number of guesses was tuned on the outcome, a union bound is needed.
+// record. The adversary guessed Made of them, and Correct guesses were right. The adversary may use the
+// releases to choose which bits, and how many, to guess. Apart from the releases, this choice must not
+// depend on the bits. If the number of guesses was tuned on the outcome, a union bound is needed.
 type Guesses struct{ Canaries, Made, Correct int }
 
 // oneRunPValue bounds the probability of at least as many correct guesses as in g if the mechanism is (epsilon,

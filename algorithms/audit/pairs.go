@@ -33,7 +33,7 @@ type PairInstance struct {
 	Text  string
 }
 
-// WorstPairs searches the pair of neighbours and the start on which the exact vectors of p move most. The
+// WorstPairs searches for the pair of neighbours and the start on which the exact vectors of p move most. The
 // neighbours differ in the records of `changed` pairs of one individual. If changed is 0, kappa pairs change.
 // If the coins of the target order the pairs, all changed pairs are in one batch, provided that they fit.
 func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {

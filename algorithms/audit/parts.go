@@ -19,19 +19,19 @@ const PartFormat = "dyad-audit-part/1"
 var ErrParts = errors.New("audit: the parts do not make up one audit")
 
 // Part is a share of the runs of an audit. On each data set, it has the runs whose number, counted from 0, is
-// Part-1 modulo Parts. A Part is a function of the target, the options and the numbers Part and Parts alone. So
-// parts can be made on any machines and in any order.
+// Part-1 modulo Parts. A Part depends only on the target, the options and the numbers Part and Parts. So parts
+// can be made on any machines and in any order.
 type Part struct {
 	// Plan is a hash of the attack: of the claim, the data sets, the options, and all bits of the first run on
-	// each data set. Parts of other plans have other hashes. Parts from processors whose vector instructions
-	// give other bits have other hashes, too.
+	// each data set. Parts of different attacks have different hashes. Parts also have different hashes if the
+	// vector instructions of their processors give different bits.
 	Plan              [sha256.Size]byte
 	Part, Parts, Runs int
 	Trials            [2][]keptTrial
 }
 
-// RunPart makes one part of the runs of Run: number part of all parts, 1 <= part <= parts. Options.Time cannot
-// be used with parts.
+// RunPart makes one part of the runs of Run. part is the number of this part, from 1 to parts, and parts is
+// the number of all parts. Options.Time cannot be used with parts.
 func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, error) {
 	if part < 1 || part > parts {
 		return nil, fmt.Errorf("audit: part %d of %d, want 1 to the number of parts", part, parts)
@@ -54,8 +54,8 @@ func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, 
 }
 
 // Join returns the report of Run from all parts of its runs, in any order. It differs from the report of Run
-// only in the seconds. The error wraps ErrParts if a part is missing, is given twice, or belongs to another
-// audit.
+// only in the running time. The error wraps ErrParts if a part is missing, is given twice, or belongs to
+// another audit.
 func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, error) {
 	start := time.Now()
 	c, hash, r, err := t.divided(ctx, &o)

@@ -17,10 +17,10 @@ type Power struct {
 	// of runs can show more than this share of the claim. The share refers to mu for Gaussian noise and to epsilon
 	// otherwise.
 	Move float64
-	// Runs is the number of runs in the options. RunsForHalf is about the number of runs that refutes half of the
-	// claim. It is 0 if no number of runs refutes half of the claim, or if the number is unknown, for example because
-	// batches are secret. If the result is the best of a secret number of runs, RunsForHalf is the number for a
-	// single run.
+	// Runs is the number of runs in the options. RunsForHalf is approximately the number of runs that is needed to
+	// refute half of the claim. It is 0 if no number of runs refutes half of the claim, or if the number is unknown,
+	// for example because batches are secret. If the result is the best of a secret number of runs, RunsForHalf is
+	// the number for a single run.
 	Runs, RunsForHalf int
 }
 

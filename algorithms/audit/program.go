@@ -36,7 +36,7 @@ type Program struct {
 
 // OnPlan returns an attack on the guarantee that a plan prints, by runs on two neighbouring data sets. It uses no other
 // property of the plan, so the same call attacks every kind of run. train must release the rows of the plan through the
-// session, in their order and each once.
+// session, in their order and each exactly once.
 func OnPlan(p *algorithms.Plan, instance string,
 	train func(ctx context.Context, neighbour bool, s privacy.Session) ([]float64, error)) Target {
 	c := claimOf(p, engine.Problem{})

@@ -34,7 +34,8 @@ func (t Tightness) Share() (share, standardError float64) {
 type Subject struct {
 	Algorithm string `json:"algorithm"`
 	Mode      string `json:"mode"`
-	// Variant has other conditions of the claim, such as the reading, batches and buffer of a stream.
+	// Variant states further conditions under which the claim was made, such as the reading, the
+	// batch size and the buffer size of a stream.
 	Variant  string `json:"variant,omitempty"`
 	Loss     string `json:"loss"`
 	Records  int    `json:"records"`
@@ -66,12 +67,13 @@ type Report struct {
 	// HalfRefuted reports the control: whether the same runs refute a claim of half the size. If it is false,
 	// the audit might miss a leak of twice the claim, so a claim that was not refuted is weak evidence.
 	HalfRefuted bool `json:"half_claim_refuted"`
-	// RunsForHalf is about the number of runs that the control needs. It is 0 if this number is unknown.
+	// RunsForHalf is approximately the number of runs that the control needs. It is 0 if this number is unknown.
 	RunsForHalf int `json:"runs_for_half_claim,omitempty"`
-	// RunsAtLeast is about the number of runs that the control needs if Shift.Mu is one standard error above its estimate.
-	// It is 0 if RunsForHalf is known, if no number of runs is enough then, or without a Shift.
+	// RunsAtLeast is approximately the number of runs that the control needs if Shift.Mu is one standard error above
+	// its estimate. It is 0 if RunsForHalf is known, if there is no Shift, or if no number of runs is enough even for
+	// this larger Shift.Mu.
 	RunsAtLeast int `json:"runs_for_half_claim_at_least,omitempty"`
-	// Tightness is nil if the worst case has no such number.
+	// Tightness is nil if the tightness of the attacked data sets is not known.
 	Tightness *Tightness `json:"tightness,omitempty"`
 	// Move is the distance that the exact vectors move divided by the distance that the certificate allows.
 	Move float64 `json:"move_to_certificate,omitempty"`

@@ -46,7 +46,7 @@ func newTrial(o Observation, scores []score, i int) keptTrial {
 }
 
 // OffGrid counts the released coordinates that are not multiples of the grid of their noise. With exact noise
-// the count is 0, because the set of values that can be released is the grid whatever the data
+// the count is 0, because only values on the grid can be released, whatever the data are
 // (docs/theory.md#noise-grid). A coordinate counts as on the grid if float64 is coarser than the grid at this
 // coordinate.
 func OffGrid(runs []Observation) (values, off int) {

@@ -46,7 +46,7 @@ func (s TupleSide) alone(victim int) TupleSide {
 	return s
 }
 
-// WorstTuples searches the pair of neighbours and the start on which the exact vectors of p move most. The
+// WorstTuples searches for the pair of neighbours and the start on which the exact vectors of p move most. The
 // neighbours differ in one record. A network starts as its plan says. If the record changes its class, several
 // distances from the other records are tried.
 func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {

@@ -12,8 +12,8 @@ import (
 	"dyad/privacy"
 )
 
-// Worst searches the pair of neighbours and the coins on which the exact vectors of a plan move most. The first
-// candidate is the structured instance with the replaced record at the ends, in the middle and at random
+// Worst searches for the pair of neighbours and the coins on which the exact vectors of a plan move most. The
+// first candidate is the structured instance with the replaced record at the ends, in the middle and at random
 // places. Other candidates are the record that moves the gradient of a metric most at the start, equal margins
 // with a changing label for losses with kinks, and random data sets. Then Worst tries several coins. It uses
 // only the scale of the noise, so the result only chooses an attack and is not a bound.

@@ -32,9 +32,9 @@ type Options struct {
 	// Map identifies the map of the records to the last digit, for example by a hash, so that a run is resumed
 	// only with the map of its first attempt.
 	Map string
-	// Individuals states why every record is a different individual. A metric of labelled pairs assumes the same. The
-	// unit of the guarantee is then one individual, as in the run of the metric, so that a ledger can add up both
-	// runs. If Individuals is "", the unit is one record.
+	// Individuals is the assumption that every record belongs to a different individual. A metric of labelled pairs
+	// rests on this assumption, too. The unit of the guarantee is then one individual, as in the run of the metric,
+	// so that a ledger can add up both runs. If Individuals is "", the unit is one record.
 	Individuals string
 	Budget      privacy.Budget
 	algorithms.Provenance
@@ -48,9 +48,10 @@ type Plan struct {
 	// bounds the root mean square norm of the noise of a centre of n/k records, in units of the radius. Both
 	// are for one round.
 	CountNoise, CentreNoise float64
-	// Seeds is the number of centres of the first half of the rounds if noise allows more than k, and 0 otherwise.
-	// After the first half, k-means of the released centres reduces their number to k, so that a few badly placed first
-	// centres matter less. Seeds is 0 for pure epsilon, because pure noise grows with the number of centres.
+	// Seeds is the number of centres in the first half of the rounds if the noise allows more than k centres, and 0
+	// otherwise. After the first half, k-means of the released centres reduces their number to k, so that a few badly
+	// placed first centres matter less. Seeds is 0 for pure epsilon, because pure noise grows with the number of
+	// centres.
 	Seeds int
 }
 

@@ -18,8 +18,8 @@ import (
 	"dyad/privacy"
 )
 
-// Options holds all public values that a curve depends on. Labels must be of two classes. The caller has to refuse
-// other labels by their schema, because a refusal after the charge would depend on the records.
+// Options holds all public values that a curve depends on. Labels must be of two classes. The caller must check
+// this by the schema, because an error after the charge would depend on the records.
 type Options struct {
 	Records  int
 	Training int // number of records in each training; the other records are used for the metrics

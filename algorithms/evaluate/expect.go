@@ -3,8 +3,8 @@ package evaluate
 import "math"
 
 // Expect predicts the interval of the AUC of an evaluation from public numbers alone. It assumes that the AUC of the
-// model is auc in (0, 1), that a share in (0, 1) of the records is positive, and that scores have normal laws. If
-// the plan has no scores, it returns the zero Figure.
+// model is auc in (0, 1), that a share in (0, 1) of the records is positive, and that the scores of each class are
+// normally distributed. If the plan has no scores, it returns the zero Figure.
 func (p *Plan) Expect(auc, share, confidence float64) Figure {
 	if p.Cells == 0 {
 		return Figure{}

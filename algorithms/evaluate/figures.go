@@ -59,7 +59,7 @@ type Figures struct {
 	DifferenceNoise float64 `json:"auc_difference_noise,omitempty"`
 	Disagreement    float64 `json:"disagreement,omitempty"`
 	// Wide reports whether the intervals are the wide intervals for few records or a rare class. Such intervals
-	// cover with at least the stated confidence and are usually wider than necessary.
+	// contain the true value with at least the stated confidence and are usually wider than necessary.
 	Wide bool `json:"wide,omitempty"`
 }
 

@@ -24,7 +24,7 @@ type Options struct {
 	Model string
 
 	// ScoreBound is B > 0, at most 2^1000, a bound of the magnitude of scores. It must be public or computed
-	// from the released model. Larger scores are clamped if the size of a score matters.
+	// from the released model. Larger scores are clamped if a release depends on the size of scores.
 	ScoreBound float64
 	// Thresholds are the bounds of the cells of the ROC curve. They are public, increasing and at most 2^1000
 	// in magnitude. If there are none, thresholds are placed by a released centre and spread of the scores.

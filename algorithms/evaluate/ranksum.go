@@ -11,7 +11,7 @@ import (
 // maxRecords bounds n, so that all counts and rank sums are integers below 2^53.
 const maxRecords = 1 << 26
 
-// Size is the public size of records: n records, or n persons with at most PersonRows > 0 rows each.
+// Size is the public size of a data set: n records, or n persons with at most PersonRows > 0 rows each.
 type Size struct{ Records, PersonRows int }
 
 // Unit names the unit that n counts.
@@ -22,7 +22,7 @@ func (z Size) Unit() string {
 	return "records"
 }
 
-// Problem returns the reason why there are no ranks of this size, or "".
+// Problem returns the reason why ranks cannot be computed for this size. It returns "" if they can be computed.
 func (z Size) Problem() string {
 	switch {
 	case z.Records < 2 || z.Records > maxRecords:

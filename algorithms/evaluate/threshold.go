@@ -44,7 +44,8 @@ type Chosen struct {
 	Point
 	// Reached is false if no operating point reaches AtLeast. Then the point that comes nearest to AtLeast is chosen.
 	Reached bool `json:"reached"`
-	// Never is the accuracy of classifying every record as negative, computed from the released number of positives.
+	// Never is the accuracy of a classifier that classifies every record as negative. It is computed from the
+	// released number of positives.
 	Never float64 `json:"accuracy_of_never"`
 }
 

@@ -23,7 +23,7 @@ type Choice struct {
 // ChooseL2 chooses lambda by k-fold cross-validation in which all records stay with their users. For each fold,
 // each candidate is trained by the protocol on all other folds. Every user of the fold then answers whether the
 // model classifies the record correctly, by a randomised response of p.Epsilon. The candidate with the most
-// correct answers wins. Without privacy the answers are exact.
+// correct answers wins. A method without privacy uses exact answers.
 //
 // A user takes part in len(l2) (folds-1) trainings and gives len(l2) answers. Plan.Messages counts these
 // messages, and Plan.Choosing composes their guarantees. The folds are drawn at random and do not depend on
@@ -129,7 +129,8 @@ func (p *Plan) Messages(candidates, folds int) int {
 }
 
 // Choosing returns the guarantee of a training whose lambda was chosen as c. It composes the trainings and
-// answers of the cross-validation by basic composition. A choice without privacy has no guarantee.
+// answers of the cross-validation by basic composition. The choice of a method without privacy has no
+// guarantee.
 func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 	g := p.Guarantee
 	switch g.Kind {

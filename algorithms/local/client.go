@@ -38,7 +38,7 @@ type Client struct {
 	g    []float64
 }
 
-// NewClient returns a client of a plan. The client draws from src.
+// NewClient returns a client of a plan. The client draws its randomness from src.
 func NewClient(p *Plan, src *privacy.Source) *Client {
 	return &Client{plan: p, src: src, pass: p.newPass(), g: make([]float64, p.Parameters)}
 }
@@ -146,8 +146,8 @@ func (c *Client) printed(st *State, z engine.Record) (Message, error) {
 }
 
 // Label returns the one message of a user of PrestigeLabel: a randomised label that is kept and used in every
-// epoch. For a label that is neither -1 nor 1, it returns the response to a fair coin, whose law lies between
-// the laws of the two labels.
+// epoch. For a label that is neither -1 nor 1, it returns the response to a fair coin, whose distribution
+// lies between the distributions for the two labels.
 func (c *Client) Label(y float64) (float64, error) {
 	b := math.Float64bits(y)
 	usable := below(b&^signMask^math.Float64bits(1), 1)

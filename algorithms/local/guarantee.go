@@ -96,10 +96,10 @@ func (p *Plan) shape() string {
 	return fmt.Sprintf("radius %g, lambda = %g", p.Radius, p.L2)
 }
 
-// Shuffled returns the guarantee towards an analyst who sees only the messages, in a hidden and fresh random
-// order in every epoch, without knowing the senders. It uses local.ShuffleEpsilon of package privacy/local,
-// composed over the epochs by addition. delta is for all epochs together. The error wraps ErrProtocol if the
-// theorem does not apply.
+// Shuffled returns the guarantee towards an analyst who sees only the messages and does not know their
+// senders. In every epoch the messages must be in a fresh random order that is kept secret. It uses
+// local.ShuffleEpsilon of package privacy/local, composed over the epochs by addition. delta is for all
+// epochs together. The error wraps ErrProtocol if the theorem does not apply.
 func (p *Plan) Shuffled(delta float64) (privacy.Guarantee, error) {
 	if p.Method != Prestige && p.Method != DJW || p.Batch != 1 {
 		return privacy.Guarantee{}, fmt.Errorf("%w: shuffle amplification needs one message of every user in each "+

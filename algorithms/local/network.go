@@ -27,8 +27,8 @@ type Network struct {
 	Gain float64 `json:"gain"`
 	// Seed is the seed of the start, which is public.
 	Seed uint64 `json:"seed"`
-	// Rate is a: update t has the step a sqrt(Batch)/(B sqrt t), so its noise has a norm of about a/sqrt t. If
-	// it is 0, 2 applies.
+	// Rate is the factor a of step sizes. Update t has the step size a sqrt(Batch)/(B sqrt t), so its noise
+	// has a norm of about a/sqrt t. If it is 0, 2 applies.
 	Rate float64 `json:"rate"`
 }
 
@@ -149,12 +149,13 @@ func (p *Plan) usersFor(share float64) float64 {
 	return math.Ceil(ratio * ratio / float64(p.Epochs))
 }
 
-// SmallestUsers returns the number of users below which a plan of a network is refused, because the noise of
-// the mean of all messages exceeds the largest possible gradient. It returns 0 if there is no such rule.
+// SmallestUsers returns the smallest number of users for which a network can be planned. With fewer users,
+// the noise of the mean of all messages exceeds the largest possible gradient. It returns 0 if there is no
+// such rule.
 func (p *Plan) SmallestUsers() float64 { return p.usersFor(1) }
 
-// EnoughUsers returns the number of users below which a plan of a network has a warning (enoughShare). It
-// returns 0 if there is no such rule.
+// EnoughUsers returns the smallest number of users for which the plan of a network has no warning
+// (enoughShare). It returns 0 if there is no such rule.
 func (p *Plan) EnoughUsers() float64 { return p.usersFor(enoughShare) }
 
 // checkUsers returns an error for a network with too few users, whose messages would be mostly noise.

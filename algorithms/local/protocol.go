@@ -22,8 +22,8 @@ type Method int
 
 // The methods.
 const (
-	// Prestige is [Han19] Algorithm 1 in the form "send always" and the default. Every visited user sends the
-	// private sample of the gradient, or of zero if the record is not in the curriculum
+	// Prestige is the default method. It is [Han19] Algorithm 1 in the form "send always". Every visited user
+	// sends the private sample of the gradient, or of zero if the record is not in the curriculum
 	// (docs/theory.md#local-protocols, R1).
 	Prestige Method = iota
 	// PrestigeParticipation sends a randomised response about whether the record is in the curriculum, and a
@@ -120,8 +120,8 @@ const MaxEpochs = 1_000_000
 const maxUsers = 1 << 40
 
 // Plan is a validated protocol with its constants. It is immutable and public. Its guarantee is for one user
-// and all epochs together. Its events belong to a Job, because users draw the noise of messages and no session
-// does.
+// and all epochs together. The Job of the plan has the events of the ledger, because the noise of messages is
+// drawn by users and not by a session.
 type Plan struct {
 	algorithms.Plan
 	Protocol
@@ -131,8 +131,8 @@ type Plan struct {
 	// Lipschitz is L. The gradient of the loss part has norm at most L = R_x sup |phi'| and is clipped to L.
 	// For a network L is the clipping norm C.
 	Lipschitz float64
-	// EstimateNorm is B, the norm of a decoded message. Without privacy it is a bound of the gradient. Steps
-	// are eta_t = R/(lambda B sqrt t).
+	// EstimateNorm is B, the norm of a decoded message. Without privacy it is a bound of the gradient. The
+	// step sizes are eta_t = R/(lambda B sqrt t).
 	EstimateNorm float64
 
 	channel  *local.DirectionChannel // nil without private sampling

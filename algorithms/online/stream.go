@@ -23,14 +23,15 @@ import (
 type Options struct {
 	// State is the name of the state file. The file holds records and must be kept as private as the data.
 	State string
-	// Resume continues from the state file without a further charge. The plan must be the plan of the start.
+	// Resume continues from the state file without a further charge. The plan must equal the plan with which
+	// the stream was started.
 	Resume bool
 	// Public declares the records public. Then there is no charge, and releases are not counted.
 	Public bool
 	// DataID names the data in the ledger.
 	DataID string
-	// Ledger opens the ledger. It is called when the first record arrives or the stream is resumed. It is not
-	// called for public records.
+	// Ledger opens the ledger. It is called when the first record arrives or the stream is resumed. For
+	// public records it is never called.
 	Ledger func() (*ledger.Ledger, error)
 	// Trace, if not nil, is called with the name of each stage when the stage is done: "state written" (the
 	// file is not yet under its final name), "charged", "state saved" and "finished". Tests use Trace to stop

@@ -8,8 +8,8 @@ import (
 	"dyad/privacy"
 )
 
-// Staircase is the epsilon-DP noise of Soria-Comas and Domingo-Ferrer 2013 (SCDF; and of Geng and Viswanath) for one
-// number of sensitivity 1. For a vector, every coordinate gets noise with its share of epsilon. Any shift of a
+// Staircase is the epsilon-DP noise of Soria-Comas and Domingo-Ferrer 2013 (SCDF), and of Geng and Viswanath, for
+// one number of sensitivity 1. For a vector, every coordinate gets noise with its share of epsilon. Any shift of a
 // coordinate, however small, may cost the whole epsilon of this coordinate (docs/theory.md#coordinate-mechanisms).
 type Staircase struct{ Epsilon float64 }
 
@@ -50,8 +50,8 @@ var errNoMechanisms = errors.New("pairs: mechanisms are compared for certified n
 	"in fixed batches: leave out --mode, --method, --sampling, --tuple and --all-pairs")
 
 // Mechanisms compares mechanisms at the epsilon of a plan: the mechanisms of [Li20] Figure 10, K-norm noise and
-// Gaussian noise. All have a proof (docs/theory.md#coordinate-mechanisms). Gaussian noise is at the plan's delta, if
-// it has one, and the other mechanisms are at delta = 0.
+// Gaussian noise. The guarantee of every mechanism is proved (docs/theory.md#coordinate-mechanisms). Gaussian noise
+// is at the plan's delta, if it has one, and the other mechanisms are at delta = 0.
 func (p *Plan) Mechanisms() ([]MechanismNoise, error) {
 	s := p.Spec
 	if !s.listed() || s.Method != Gradients || s.Sampling != Fixed || s.Mode != algorithms.Certified {

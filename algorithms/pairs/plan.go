@@ -135,9 +135,9 @@ func (p *Plan) certify() error {
 	return p.account(c, noise)
 }
 
-// KnownBatches returns the epsilon, at the delta of the budget, of the plan's noise if the batches are known
-// and an individual has all its pairs in every batch (full-batch accounting). It returns 0 for plans without
-// Poisson batches.
+// KnownBatches returns the epsilon that the plan's noise would give if the adversary knew the batches and an
+// individual had all its pairs in every batch (full-batch accounting). The epsilon is at the delta of the
+// budget. It returns 0 for plans without Poisson batches.
 func (p *Plan) KnownBatches() float64 {
 	if p.Spec.Sampling != Poisson || p.Noise() == nil {
 		return 0

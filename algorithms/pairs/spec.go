@@ -116,9 +116,9 @@ type Spec struct {
 	Loss embedding.TermLoss
 
 	algorithms.Provenance
-	// Identity is the assumption of the guarantee about which ids are different individuals. If it is empty,
-	// all different ids are different individuals. A person with two ids is protected as two individuals,
-	// each separately.
+	// Identity is the assumption of the guarantee about which ids belong to different individuals. If it is
+	// empty, any two different ids belong to different individuals. A person with two ids is protected as
+	// two individuals, each separately.
 	Identity string
 
 	Mode   algorithms.Mode

@@ -20,7 +20,8 @@ import (
 // formed as the Spec says. Every batch makes one step W <- W - eta h_t (q + noise). classes holds the class of
 // each individual; labelled pairs need no classes. The result depends on the data only through releases of
 // session. workers changes the time, never the result. progress gets the number of finished batches. If
-// progress has a state, which is the matrix and the order of the pairs, the training continues from this state.
+// progress has a saved state, the training continues from this state, which consists of the matrix and the
+// order of the pairs.
 func Train(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, session privacy.Session, workers int,
 	progress algorithms.Tracker) ([]float64, error) {
 	if err := p.fits(data, classes); err != nil {

@@ -50,8 +50,8 @@ type Options struct {
 	// Models are the candidates that are public or were released before.
 	Models []Model
 	Road   Road
-	// Runs is the largest number of runs of RandomStopping, 2 to account.MaxRuns. All of these runs are made.
-	// If Runs is 0, the rule applies.
+	// Runs is the largest number of runs of RandomStopping, 2 to account.MaxRuns. All of these runs are made,
+	// but only a secret random number of them counts. If Runs is 0, a public rule chooses the number.
 	Runs int
 }
 

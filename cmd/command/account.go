@@ -79,7 +79,7 @@ type accountConversion struct {
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
 	Refused string  `json:"refused,omitempty"`
-	// Padded is true if a result would follow with --padded.
+	// Padded is true if the conversion was refused but would be possible with --padded.
 	Padded bool `json:"-"`
 }
 

@@ -230,8 +230,8 @@ type With struct {
 	// way as for algorithms. A kind that is also a Reader selects the part of a schema that it reads; other kinds read
 	// all features.
 	Kinds []algorithms.Kind
-	// Networks are additional networks that can be chosen by --model. Each has a Kind, which is its name, and Build.
-	// The Kind layers applies to all network files.
+	// Networks are additional networks that can be chosen by --model. Each must have a Kind, which is its name, and
+	// Build. The network with the Kind "layers" builds all networks that are described by a file.
 	Networks []lib.Network
 	// Trace, if not nil, is called at every stage of a run, so that a test can stop the program at a stage.
 	Trace func(stage string)

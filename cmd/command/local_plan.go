@@ -30,8 +30,8 @@ type localPlan struct {
 	serve.Protocol
 	Lipschitz    float64 `json:"lipschitz"`
 	EstimateNorm float64 `json:"estimate_norm"`
-	// The fields below are for a network: the number of its parameters, and the numbers of users below which a
-	// plan is refused or has a warning.
+	// The fields below are set for a network. They are the number of its parameters, and the numbers of users
+	// below which a plan is refused or gets a warning.
 	Parameters    int                `json:"parameters,omitempty"`
 	SmallestUsers float64            `json:"smallest_users,omitempty"`
 	EnoughUsers   float64            `json:"enough_users,omitempty"`

@@ -14,8 +14,8 @@ import (
 	"dyad/privacy"
 )
 
-// Size is the size at which a kind of run is attacked, with the place of the replaced record. If it is zero, the
-// size is drawn.
+// Size holds the size of the data on which a kind of run is attacked, and the place of the replaced record. If
+// it is zero, a random size is drawn.
 type Size struct{ Records, Features, Unit int }
 
 // drawn reports whether the size is drawn at random.
@@ -36,12 +36,12 @@ type Row struct {
 	// DIRECTORY:NAME, or Refused states why there is no claim to attack.
 	Draw          Draw
 	Test, Refused string
-	// Work bounds records times features of the sizes. Least is the smallest number of records. Tries is the
-	// number of draws at each size.
+	// Work is an upper bound of the number of records times the number of features. Least is the smallest
+	// number of records. Tries is the number of draws at each size.
 	Work         float64
 	Least, Tries int
-	// Reach is the share of its certificate by which every release must move at every size. Loose names the
-	// releases without this requirement.
+	// Reach is the share of its certified sensitivity by which every release must move at every size. Loose
+	// names the releases for which this is not required.
 	Reach float64
 	Loose []string
 }
@@ -88,9 +88,10 @@ func Jobs() (all []Row) {
 // tried is the number of neighbours that are drawn for an audit.
 const tried = 40
 
-// Audited draws neighbours for an audit of the guarantee that a plan prints. It returns the strongest target; the
-// instance of the target describes the options. The returned Power has four times the number of runs that half of the
-// claim needs, but at least 1,000. It has 10,000 runs if this number is unknown.
+// Audited draws neighbours for an audit of the guarantee that a plan prints. It returns the strongest target. The
+// Instance of this target describes the drawn options. The Runs of the returned Power are four times the number of
+// runs that is needed to refute half of the claim, but at least 1,000. If the needed number is unknown, Runs is
+// 10,000.
 func (r Row) Audited(ctx context.Context, seed uint64) (audit.Target, audit.Power, error) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var targets []audit.Target

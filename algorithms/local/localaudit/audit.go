@@ -24,8 +24,8 @@ import (
 type Options struct {
 	// Runs is the number of runs on each of the two records, at least 100. Half of them choose the event.
 	Runs int
-	// Visits is the number of visits of a user in one run, at the same state. It is at least 1, and 1 for
-	// prestige-label.
+	// Visits is the number of visits of a user in one run. All visits are at the same state. Visits must
+	// be at least 1, and exactly 1 for prestige-label.
 	Visits int
 	// Confidence is the confidence of the bound, in (0, 1).
 	Confidence float64

@@ -19,8 +19,8 @@ import (
 
 // Limits bounds the protocols that a client accepts.
 type Limits struct {
-	// Epsilon is the largest total cost of the messages of a protocol and of the messages of other protocols in
-	// the memory. It is required.
+	// Epsilon is the limit for the sum of the privacy costs of all messages, those of this protocol and those
+	// of other protocols in the memory. It is required.
 	Epsilon float64
 	// Epochs and Pairs bound the epochs and the pairs of random directions of a protocol, and so its work. If
 	// they are 0, DefaultEpochs and DefaultPairs apply.
@@ -110,8 +110,8 @@ func NewHTTPClient(roots *x509.CertPool) *http.Client {
 	return client
 }
 
-// Follow answers in every epoch until all epochs are over. It asks the server for the state every poll. It
-// waits while the server cannot be reached.
+// Follow answers in every epoch until all epochs are over. It asks the server for the state in intervals
+// of the duration poll, also while the server cannot be reached.
 func (c *Client) Follow(ctx context.Context, z engine.Record, poll time.Duration) (Answer, error) {
 	for {
 		a, err := c.Answer(ctx, z)

@@ -40,18 +40,18 @@ type HandlerOptions struct {
 	// MessagesPerSecond limits the accepted messages of all users together. If it is 0, there is no limit.
 	// Messages that are refused for another reason do not count.
 	MessagesPerSecond float64
-	// Tokens, if not nil, makes tokens required. A message, and a query for a user's visits, need the token of the
-	// user's id in this study (TokenKey.Study). Every user may then make userRate requests a second.
+	// Tokens, if not nil, makes tokens mandatory. A message and a query for a user's visits then need the token of
+	// the user's id in this study (TokenKey.Study). Every user may then make userRate requests a second.
 	Tokens *TokenKey
 	// Connections is the largest number of connections that NewServer keeps open at a time. If it is 0,
 	// DefaultConnections applies.
 	Connections int
 	// BodyWait is the longest time for the body of a request to arrive. If it is 0, DefaultBodyWait applies.
 	BodyWait time.Duration
-	// Hosts are the names under which clients reach the server, as they stand in the header Host, without a port. In
-	// *.example.org the star stands for one label of a domain name. IP addresses and localhost are always accepted.
-	// Requests for other hosts are refused. Otherwise a page could give its own name the address of the server (DNS
-	// rebinding) and read all that a browser on its network may read.
+	// Hosts are the names under which clients reach the server, as in the header Host, without a port. The star in
+	// *.example.org matches one label of a domain name. IP addresses and localhost are always accepted. Requests for
+	// other hosts are refused. Otherwise a web page could point its own domain name to the address of the server
+	// (DNS rebinding) and read everything that a browser on this network may read.
 	Hosts []string
 	// ErrorLog gets NewServer's reports of broken connections, and Run's report that it stops. If it is nil,
 	// standard error is used.
@@ -370,8 +370,9 @@ func NewServer(s *Service, o HandlerOptions) *http.Server {
 // shutdownWait is the longest time for requests in work after an interrupt.
 const shutdownWait = 10 * time.Second
 
-// Run serves s on l until ctx ends. Then requests in work are finished, and later requests find no server. The
-// caller closes s. A panic of s becomes a panic of Run. A panic of a request becomes its response 500.
+// Run serves s on l until ctx ends. Run then finishes the requests in progress and accepts no further
+// requests. The caller closes s. A panic of s becomes a panic of Run. If the handling of a request panics, the
+// response to this request has status 500.
 func Run(ctx context.Context, s *Service, l net.Listener, o HandlerOptions) error {
 	return serve(ctx, s, l, NewServer(s, o), o)
 }

@@ -24,9 +24,9 @@ const (
 // the file before it is sent. So after any crash the same message is sent again, and a second message of an
 // epoch is never drawn.
 //
-// This property holds for one file, whatever name it is opened by. Symbolic links are resolved once, before the
-// lock. A file with two hard links is refused, because the rename that replaces one name would leave an older
-// memory under the other name. A copy of the file is a different memory.
+// This property holds for one file, whatever name is used to open the file. Symbolic links are resolved once,
+// before the lock. A file with two hard links is refused, because the rename that replaces one name would leave
+// an older memory under the other name. A copy of the file is a different memory.
 //
 // The file has a checksum. Without it, a digit changed by a disk or an editor could hide a message that was sent, and a
 // second message of the epoch would be drawn.
@@ -63,7 +63,7 @@ func (p Protocol) key() string {
 }
 
 // OpenMemory reads the file, or starts an empty memory, and locks out other processes until Close. If another
-// process has the file, the error wraps ErrAway. Other errors wrap ErrInput.
+// process has opened the file, the error wraps ErrAway. All other errors wrap ErrInput.
 func OpenMemory(name string) (*Memory, error) {
 	file, err := durable.Own(name)
 	switch {

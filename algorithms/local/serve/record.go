@@ -22,12 +22,12 @@ type RecordFile struct {
 }
 
 // Read reads the one record. unusable is the reason why the record cannot be used, or "" if it can be used. For
-// an unusable record, Read returns the label NaN, and the features if they are readable or else zeros.
-// local.Client makes a message of such a record that contributes nothing. Errors must not depend on the record,
-// because an error while the server waits for a message would reveal the record. So only these cases are
-// errors: the file cannot be opened, has another format than the schema, lacks a column of the schema in its
-// header, or has too few rows. These errors wrap ErrInput, and an error of ctx is returned unchanged. In all
-// other cases Read returns a record.
+// an unusable record, Read returns the label NaN, and the features if they are readable or else zeros. From
+// such a record local.Client makes a message that contributes nothing to the learning. Errors must not depend
+// on the record, because an error while the server waits for a message would reveal the record. So only these
+// cases are errors: the file cannot be opened, has another format than the schema, lacks a column of the schema
+// in its header, or has too few rows. These errors wrap ErrInput, and an error of ctx is returned unchanged. In
+// all other cases Read returns a record.
 func (f RecordFile) Read(ctx context.Context) (z engine.Record, unusable string, err error) {
 	schema := f.Encoder.Schema()
 	if schema.IsGraded() {

@@ -14,10 +14,10 @@ import (
 
 // Errors of Submit. The state is unchanged when Submit returns one of them.
 var (
-	// ErrMessage means that the message is malformed or that nobody can have sent it.
+	// ErrMessage means that the message is malformed or that no user can have sent it.
 	ErrMessage = errors.New("message refused")
-	// ErrEpoch means that the message was made for another epoch. Fetch the state, and make a new message only
-	// if the user has not sent in the present epoch.
+	// ErrEpoch means that the message was made for another epoch. The client must fetch the state, and may
+	// make a new message only if the user has not sent one in the present epoch.
 	ErrEpoch = errors.New("the message is for another epoch")
 	// ErrTwice means that this user's message of this epoch was already accepted.
 	ErrTwice = errors.New("the user has already sent a message in this epoch")
@@ -121,8 +121,8 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 // Plan returns the protocol.
 func (s *Service) Plan() *local.Plan { return s.plan }
 
-// Repaired returns the number of bytes of an interrupted write that Open removed from the log. Their messages
-// were not acknowledged, so their users send them again.
+// Repaired returns the number of bytes of an interrupted write that Open removed from the log. The messages
+// in these bytes were not acknowledged, so the users send them again.
 func (s *Service) Repaired() int64 { return s.log.cut }
 
 // State returns the published state.
@@ -374,7 +374,8 @@ func (s *Service) ahead(epoch int) float64 {
 	return s.epsilon(s.plan.Epochs - epoch)
 }
 
-// Close stops the service. Messages in work are finished, and later messages are refused. The state is in the log.
+// Close stops the service. Messages in progress are finished, and later messages are refused. The state remains in
+// the log.
 func (s *Service) Close() error {
 	var err error
 	s.stop.Do(func() {

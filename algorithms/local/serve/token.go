@@ -18,9 +18,9 @@ import (
 //
 // A token is the HMAC-SHA256 of a hash of the study's protocol and the user's id. Without the key a token
 // cannot be distinguished from random bits, even by somebody who knows the tokens of other ids and studies
-// (HMAC is a pseudorandom function: Bellare, CRYPTO 2006). So a server needs no list of users, and revoking a
-// token needs another key. Two studies with the same protocol have the same tokens for a key. Tokens
-// authenticate senders. Privacy does not rest on tokens.
+// (HMAC is a pseudorandom function: Bellare, CRYPTO 2006). So a server needs no list of users. A token can be
+// revoked only by changing the key. With the same key, two studies with the same protocol have the same
+// tokens. Tokens authenticate senders. Privacy does not rest on tokens.
 type TokenKey struct {
 	secret [32]byte
 }

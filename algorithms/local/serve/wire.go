@@ -16,7 +16,7 @@ import (
 // maxUserID is the largest length of a user's id in bytes.
 const maxUserID = 128
 
-// Submission is the body of POST /v1/messages. From a record it carries only the privatised message.
+// Submission is the body of POST /v1/messages. The privatised message is its only part that depends on a record.
 type Submission struct {
 	User  string `json:"user"`
 	Epoch int    `json:"epoch"` // the epoch of the state that the message was made for
