@@ -21,14 +21,15 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 		{"ledger init x --cap 3", "dyad: unknown flag --cap\nRun \"dyad ledger init --help\" for usage"},
 		{"predict", "Run \"dyad predict --help\" for usage"},
 		{"lab audit moments --set guesses=3", "--set canaries=M/K"},
-		{"baseline --dim 3", "networks are trained with noise only, so they have no baseline"},
+		{"baseline --dim 3", "a network is always trained with noise, so it has no baseline"},
 		{"train --data patients.csv --schema patients.yaml --out nowhere/m.json", "create it first"},
 	} {
 		ends(t, dir, exitInput, c.want, strings.Fields(c.args)...)
 	}
 	ends(t, dir, exitInput, "psilon", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon=-1")
 	for args, want := range map[string]string{
-		"search --help":    "Usage: dyad search (--data=FILE | --plan) --schema=FILE (--candidates=FILE | --models=FILE,...) [flags]\n",
+		"search --help": "Usage: dyad search (--data=FILE | --plan) --schema=FILE (--candidates=FILE | " +
+			"--models=FILE,...) [flags]\n",
 		"threshold --help": "Usage: dyad threshold (--data=FILE | --figures=FILE) <model> [flags]\n",
 		"plan --help":      "Usage: dyad plan train (--schema=FILE | --d=INT) [flags]\n",
 		"help share":       "share\n  Part of a run's mu^2",
