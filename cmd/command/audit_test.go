@@ -23,8 +23,7 @@ import (
 func TestAuditReport(t *testing.T) {
 	dir := t.TempDir()
 	out := mustRun(t, dir, "lab", "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
-	for _, want := range []string{"claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model",
-		"confidence 0.999", "not refuted", "0 off the noise grid", "attack.svg",
+	for _, want := range []string{"claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model", "confidence 0.999", "not refuted", "0 off the noise grid", "attack.svg",
 		"tightness   ", "the claimed mu 0.2681", "control     half the claim, epsilon 0.5, is", "time        "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the output lacks %q:\n%s", want, out)
@@ -65,8 +64,7 @@ func TestAuditReport(t *testing.T) {
 		Bounds  []audit.Bound
 		Tight   *audit.Tightness `json:"tightness"`
 	}
-	if err := json.Unmarshal([]byte(one), &r); err != nil || !(r.Claimed > 0 && r.Claimed <= 1) || !r.Holds ||
-		len(r.Bounds) != 2 || r.Half == nil || r.Tight == nil || !(r.Tight.Claim > 0.2) {
+	if err := json.Unmarshal([]byte(one), &r); err != nil || !(r.Claimed > 0 && r.Claimed <= 1) || !r.Holds || len(r.Bounds) != 2 || r.Half == nil || r.Tight == nil || !(r.Tight.Claim > 0.2) {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
@@ -78,8 +76,7 @@ func TestAuditRefutedClaimExits1(t *testing.T) {
 	dir := t.TempDir()
 	refuted := 0
 	for seed := range 40 {
-		code, out, errs := dyad(t, dir, "lab", "audit", "dpgdsc", "--runs", "200", "--confidence", "0.5", "--seed",
-			fmt.Sprint(seed))
+		code, out, errs := dyad(t, dir, "lab", "audit", "dpgdsc", "--runs", "200", "--confidence", "0.5", "--seed", fmt.Sprint(seed))
 		switch {
 		case code == exitFailure && strings.Contains(out, "THE CLAIM IS REFUTED"):
 			refuted++
@@ -130,8 +127,7 @@ func TestAuditRefusesBadInput(t *testing.T) {
 	t.Chdir(dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, args := range [][]string{{"lab", "audit", "dpgdsc"},
-		{"lab", "audit", "dpgdsc", "--method", "canaries", "-d", "20"}, {"lab", "audit", "pairs"}, {"lab", "audit", "pairs", "--all-pairs"}} {
+	for _, args := range [][]string{{"lab", "audit", "dpgdsc"}, {"lab", "audit", "dpgdsc", "--method", "canaries", "-d", "20"}, {"lab", "audit", "pairs"}, {"lab", "audit", "pairs", "--all-pairs"}} {
 		var out, errs bytes.Buffer
 		if code := run(ctx, args, strings.NewReader(""), &out, &errs); code != exitCancelled {
 			t.Errorf("dyad %v, cancelled: exit %d: %s", args, code, errs.String())
@@ -150,22 +146,18 @@ func TestAuditOfStreamsAndMetrics(t *testing.T) {
 	}{
 		{[]string{"onpairc", "-n", "8", "--epsilon", "4"}, "certified mode, noise fed back, linear loss, n = 8"},
 		{[]string{"onpairstrc", "-n", "8", "--secret-state"}, "certified mode, secret state, linear loss"},
-		{[]string{"onpairc", "-n", "9", "--every", "2", "--buffer", "3", "--reservoir", "--black-box", "--loss", "logistic"},
-			"noise fed back, batches of 2, buffer of 3, reservoir, logistic loss"},
+		{[]string{"onpairc", "-n", "9", "--every", "2", "--buffer", "3", "--reservoir", "--black-box", "--loss", "logistic"}, "noise fed back, batches of 2, buffer of 3, reservoir, logistic loss"},
 		{[]string{"onpairc", "-n", "8", "--task", "metric"}, "linear-metric loss"},
 		{[]string{"dpgdsc", "-n", "8", "--task", "metric", "--loss", "logistic"}, "mahalanobis-logistic loss"},
 	} {
 		code, out, errs := dyad(t, dir, append([]string{"lab", "audit", "--runs", "40"}, c.args...)...)
-		if code != exitOK || !strings.Contains(out, c.says) ||
-			!strings.Contains(out, "the claim is not refuted, but this audit has no power") {
+		if code != exitOK || !strings.Contains(out, c.says) || !strings.Contains(out, "the claim is not refuted, but this audit has no power") {
 			t.Errorf("%v: exit %d, %s%s", c.args, code, out, errs)
 		}
 	}
 	for _, args := range [][]string{
-		{"dpgdsc", "--every", "2"}, {"dpgdsc", "--secret-state"}, {"onpairc", "--method", "canaries"},
-		{"onpairc", "--delta", "0"},
-		{"onpairc", "--secret-state", "--every", "2"}, {"onpairc", "--reservoir"},
-		{"dpgdsc", "--task", "metric", "--method", "canaries"},
+		{"dpgdsc", "--every", "2"}, {"dpgdsc", "--secret-state"}, {"onpairc", "--method", "canaries"}, {"onpairc", "--delta", "0"},
+		{"onpairc", "--secret-state", "--every", "2"}, {"onpairc", "--reservoir"}, {"dpgdsc", "--task", "metric", "--method", "canaries"},
 	} {
 		if code, _, errs := dyad(t, dir, append([]string{"lab", "audit", "--runs", "40"}, args...)...); code != exitInput {
 			t.Errorf("%v: exit %d, want 64: %s", args, code, errs)
@@ -182,12 +174,10 @@ func TestAuditOfPairs(t *testing.T) {
 		says string
 	}{
 		{[]string{"--kappa", "3"}, "pairs, certified mode, individual of 3 of 3 pairs, fixed batches of 3, 5 epochs"},
-		{[]string{"--kappa", "3", "--pairs", "12", "--batch", "6", "--noise", "laplace"},
-			"individual of 3 of 12 pairs, fixed batches of 6"},
+		{[]string{"--kappa", "3", "--pairs", "12", "--batch", "6", "--noise", "laplace"}, "individual of 3 of 12 pairs, fixed batches of 6"},
 		{[]string{"--unit", "group", "--kappa", "2", "--epochs", "1"}, "for a group of 2 pairs"},
 		{[]string{"--unit", "pair", "--loss", "bradley-terry"}, "for one pair"},
-		{[]string{"--kappa", "4", "--sampling", "poisson", "--batch", "2", "--epochs", "1", "--epsilon", "3", "--delta",
-			"0.01"}, "poisson batches of 2"},
+		{[]string{"--kappa", "4", "--sampling", "poisson", "--batch", "2", "--epochs", "1", "--epsilon", "3", "--delta", "0.01"}, "poisson batches of 2"},
 		{[]string{"--kappa", "2", "--method", "labels", "--unit", "group"}, "pairs-labels, certified mode"},
 		{[]string{"--kappa", "2", "--method", "input", "--epsilon", "4"}, "pairs-input, certified mode"},
 		{[]string{"-n", "12", "--tuple", "4"}, "tuples of 4, batches of 3, 5 epochs"},
@@ -201,10 +191,8 @@ func TestAuditOfPairs(t *testing.T) {
 	}
 	// What the paper claims for its printed algorithm is refuted; the report of it is not.
 	// An audit of listed pairs with a network once attacked a matrix.
-	ends(t, dir, exitInput, "pairs of individuals train a matrix", "lab", "audit", "pairs", "--model", "mlp", "--rows",
-		"2", "--runs", "40")
-	ends(t, dir, exitOK, "the paper's claim, epsilon 3, IS REFUTED", "lab", "audit", "pairs", "--unit", "group", "--kappa",
-		"2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
+	ends(t, dir, exitInput, "pairs of individuals train a matrix", "lab", "audit", "pairs", "--model", "mlp", "--rows", "2", "--runs", "40")
+	ends(t, dir, exitOK, "the paper's claim, epsilon 3, IS REFUTED", "lab", "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
 	// The options of a training are attacked as they are given.
 	var own, small struct {
 		Move float64 `json:"move_to_certificate"`
@@ -232,8 +220,7 @@ func TestAuditSaysWhereItHasNoPower(t *testing.T) {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	// A gap that is not yet told from that of half the claim: the control gives a number of runs.
-	code, out, errs = dyad(t, t.TempDir(), strings.Fields("lab audit moments -n 400 -d 4 --set choose-interactions=1 "+
-		"--epsilon 200 --runs 60")...)
+	code, out, errs = dyad(t, t.TempDir(), strings.Fields("lab audit moments -n 400 -d 4 --set choose-interactions=1 --epsilon 200 --runs 60")...)
 	if found := regexp.MustCompile(`these runs; at least about (\d+) runs are needed`).FindStringSubmatch(out); code != exitOK || found == nil || len(found[1]) < 3 {
 		t.Errorf("exit %d, no number of runs: %s%s", code, out, errs)
 	}
@@ -244,8 +231,7 @@ func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	code, out, errs := dyad(t, dir, "lab", "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "200ms")
-	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") ||
-		!strings.Contains(out, "audited     epsilon >= ") {
+	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") || !strings.Contains(out, "audited     epsilon >= ") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	t.Chdir(dir)
@@ -255,8 +241,7 @@ func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
 	time.AfterFunc(after, stop)
 	var stdout, stderr bytes.Buffer
 	code = run(ctx, []string{"lab", "audit", "dpgdsc", "--runs", "10000000"}, strings.NewReader(""), &stdout, &stderr)
-	if took := time.Since(start) - after; code != exitCancelled || !strings.Contains(stdout.String(), "(interrupt)") ||
-		took > time.Second {
+	if took := time.Since(start) - after; code != exitCancelled || !strings.Contains(stdout.String(), "(interrupt)") || took > time.Second {
 		t.Errorf("exit %d, %v after the interrupt: %s%s", code, took, stdout.String(), stderr.String())
 	}
 }

@@ -17,14 +17,15 @@ func auditText(r *audit.Report, plot string) string {
 		r.Records, r.Features)
 	line(&b, "attack", "%s; %s", r.Access, r.Instance)
 	if r.Planned > 0 {
-		line(&b, "", "%d runs on each of two neighbours, half of them to choose the attack; seed %d", r.Runs, r.Seed)
+		line(&b, "", "%d runs on each of two neighbouring data sets; half of the runs choose the attack; seed %d",
+			r.Runs, r.Seed)
 	}
 	if r.Stopped != "" {
 		line(&b, "", "stopped before %d runs (%s): these are the bounds of the last check before the stop, which hold with "+
 			"the same confidence", r.Planned, r.Stopped)
 	}
 	if r.Move > 0 {
-		line(&b, "", "the exact vectors move %.4g of the distance that the certificate allows", r.Move)
+		line(&b, "", "the exact vectors move by %.4g of the distance that the certificate allows", r.Move)
 	}
 	claim := fmt.Sprintf("epsilon %.6g at delta %.6g", r.Epsilon, r.Delta)
 	switch {

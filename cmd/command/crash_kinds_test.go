@@ -25,20 +25,14 @@ type killable struct {
 	verdict int      // the exit code of dyad verify
 }
 
-const searchLine = "search --candidates in/settings.yaml --schema in/patients.yaml --road random-stopping --out " +
-	"out/best.json"
+const searchLine = "search --candidates in/settings.yaml --schema in/patients.yaml --road random-stopping --out out/best.json"
 
 var killables = map[string]killable{
-	"cluster": {"cluster -k 2 --schema in/patients.yaml --out out/clusters.json", "out/clusters.json", "clusters",
-		"training#1", []string{"--rounds 9", "--start-seed 9"}, `"centres": \[(\s*\[[^\]]+\],?){2}\s*\]`, exitOK},
-	"evaluate": {"evaluate out/model.json --epsilon 1 --out out/figures.json", "out/figures.json", "AUC", "trained#1",
-		[]string{"--threshold 0.1", "--epsilon 2"}, `"auc": \{\s*"value": [0-9]`, exitOK},
-	"search": {searchLine, "out/best.json", "winner", "trained#1", []string{"--runs 9", "--epsilon 2"},
-		`"weights": \[\s*-?[0-9]`, exitFailure},
-	"persons": {searchLine, "out/best.json", "for one person", "trained#1", []string{"--holdout 0.2"},
-		`"weights": \[\s*-?[0-9]`, exitFailure},
-	"lab curve": {"lab curve --epsilon 1 --splits 1 --algorithm moments --holdout-epsilon 1 --yes --schema " +
-		"in/patients.yaml --out out/curve", "out/curve.json", "AUC", "trained#1",
+	"cluster":  {"cluster -k 2 --schema in/patients.yaml --out out/clusters.json", "out/clusters.json", "clusters", "training#1", []string{"--rounds 9", "--start-seed 9"}, `"centres": \[(\s*\[[^\]]+\],?){2}\s*\]`, exitOK},
+	"evaluate": {"evaluate out/model.json --epsilon 1 --out out/figures.json", "out/figures.json", "AUC", "trained#1", []string{"--threshold 0.1", "--epsilon 2"}, `"auc": \{\s*"value": [0-9]`, exitOK},
+	"search":   {searchLine, "out/best.json", "winner", "trained#1", []string{"--runs 9", "--epsilon 2"}, `"weights": \[\s*-?[0-9]`, exitFailure},
+	"persons":  {searchLine, "out/best.json", "for one person", "trained#1", []string{"--holdout 0.2"}, `"weights": \[\s*-?[0-9]`, exitFailure},
+	"lab curve": {"lab curve --epsilon 1 --splits 1 --algorithm moments --holdout-epsilon 1 --yes --schema in/patients.yaml --out out/curve", "out/curve.json", "AUC", "trained#1",
 		[]string{"--epsilon 2"}, `"auc": [\[{]?\s*("value": )?[0-9]`, exitFailure},
 }
 
@@ -63,8 +57,7 @@ func (f *fixture) ofPersons(t *testing.T) {
 			fmt.Fprintf(&rows, "p%d,%s\n", i%50, line)
 		}
 	}
-	schema := strings.Replace(f.get(t, "in/patients.yaml"), "columns:\n",
-		"persons: 50\ncolumns:\n  - {name: patient, role: person}\n", 1)
+	schema := strings.Replace(f.get(t, "in/patients.yaml"), "columns:\n", "persons: 50\ncolumns:\n  - {name: patient, role: person}\n", 1)
 	f.put(t, map[string]string{"in/patients.csv": rows.String(), "in/patients.yaml": schema})
 }
 
@@ -72,8 +65,7 @@ func (f *fixture) ofPersons(t *testing.T) {
 // again at no cost, or gives its file the name, and refuses other options.
 func TestKilledRunsAreResumed(t *testing.T) {
 	for name, k := range killables {
-		stages := map[string]string{"admitted#1": "", "line durable#1": "pending", k.middle: "pending",
-			"trained#1": "pending", "model written#1": "pending", "kept#1": "pending",
+		stages := map[string]string{"admitted#1": "", "line durable#1": "pending", k.middle: "pending", "trained#1": "pending", "model written#1": "pending", "kept#1": "pending",
 			"line durable#2": "kept", "released#1": "kept", "model renamed#1": "done"}
 		if !sizes.Full() {
 			stages = map[string]string{k.middle: "pending", "released#1": "kept"}
@@ -91,8 +83,7 @@ func TestKilledRunsAreResumed(t *testing.T) {
 					t.Fatalf("exit %d, it prints %s", e.Code, e.Stdout)
 				}
 				run, charges, finished := f.attacked(t)
-				if (charges == 1) != (want != "") || (len(finished) == 1) != (want == "kept" || want == "done") ||
-					exists(f.in(k.file)) != (want == "done") {
+				if (charges == 1) != (want != "") || (len(finished) == 1) != (want == "kept" || want == "done") || exists(f.in(k.file)) != (want == "done") {
 					t.Fatalf("%d charges, finish lines %q, file: %v; want %q", charges, finished, exists(f.in(k.file)), want)
 				}
 				if left := f.checkpoints(t); len(left) > 0 {
@@ -105,23 +96,20 @@ func TestKilledRunsAreResumed(t *testing.T) {
 				case "pending":
 					for _, other := range k.others {
 						name := words(other)[0] + " "
-						f.dyad(f.line(strings.ReplaceAll(k.command, name+"1 ", ""), other+" --resume "+run)...).Want(t, other, exitInput,
-							"the run cannot continue")
+						f.dyad(f.line(strings.ReplaceAll(k.command, name+"1 ", ""), other+" --resume "+run)...).Want(t, other, exitInput, "the run cannot continue")
 					}
 				}
 				if want != "done" {
 					says := map[string]string{"pending": k.tells}[want]
 					f.dyad(f.line(k.command, "--resume "+run)...).Want(t, "resume", exitOK, says)
 				}
-				if again, charges, finished := f.attacked(t); again != run || charges != 1 ||
-					!slices.Equal(finished, []string{ledger.StatusReleased}) {
+				if again, charges, finished := f.attacked(t); again != run || charges != 1 || !slices.Equal(finished, []string{ledger.StatusReleased}) {
 					t.Errorf("after --resume: %d charges, finish lines %q", charges, finished)
 				}
 				if text := f.get(t, k.file); !strings.Contains(text, run) || !regexp.MustCompile(k.holds).MatchString(text) {
 					t.Errorf("the file of run %s, want %s: %s", run, k.holds, text)
 				}
-				f.dyad("verify", f.in(k.file), "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", k.verdict,
-					"one charge of this plan and one release of this file")
+				f.dyad("verify", f.in(k.file), "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", k.verdict, "one charge of this plan and one release of this file")
 				f.wantClean(t)
 			})
 		}

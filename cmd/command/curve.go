@@ -105,7 +105,7 @@ func (c *curveCmd) Run(a *app) error {
 		return curveError(err)
 	}
 	if c.HoldoutEpsilon != nil || c.DataID != "" || c.Resume != "" || c.Seed != nil {
-		return badInput("--holdout-epsilon, --data-id, --resume and --seed are for private data")
+		return badInput("--holdout-epsilon, --data-id, --resume and --seed are only for private data")
 	}
 	bar := a.describedTracker("training")
 	o.Progress = func(p experiment.Progress) { bar.Step(p.Done, p.Total) }
@@ -178,7 +178,8 @@ func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 	}
 	p, err := experiment.Load(c.Plan)
 	if err == nil && !c.PublicData && slices.ContainsFunc(p.Data, func(d experiment.Data) bool { return d.File != "" }) {
-		err = badInput("%s names data files, and a plan of experiments is for public data; add --public-data", c.Plan)
+		err = badInput("the plan %s names data files, but a plan of experiments is only for public data; add --public-data",
+			c.Plan)
 	}
 	folder := c.Dir
 	if err == nil && folder == "" {

@@ -20,8 +20,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	write(t, dir, "curved.yaml", "basis: curve:3\ninteractions: [[age, sex], [smoker, bmi]]\n"+string(text))
 	write(t, dir, "plain.yaml", "basis: none\n"+string(text))
 	for schema, out := range map[string]string{"curved.yaml": "model.json", "plain.yaml": "plain.json"} {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "4", "--seed",
-			"4", "--ledger", "l.jsonl", "--out", out); code != exitOK {
+		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "4", "--seed", "4", "--ledger", "l.jsonl", "--out", out); code != exitOK {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
 	}
@@ -41,8 +40,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 		Surfaces []curves.Surface
 	}
 	text = must.Get(os.ReadFile(filepath.Join(dir, "c.json")))(t)
-	if err := json.Unmarshal(text, &got); err != nil || len(got.Curves) != len(want) ||
-		!strings.Contains(got.Band, "does not cover") {
+	if err := json.Unmarshal(text, &got); err != nil || len(got.Curves) != len(want) || !strings.Contains(got.Band, "does not cover") {
 		t.Fatalf("%d curves of %d, %q: %v", len(got.Curves), len(want), got.Band, err)
 	}
 	for k, c := range got.Curves {
@@ -51,15 +49,13 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 		}
 	}
 	surfaces, err := m.Surfaces()
-	if err != nil || len(got.Surfaces) != 2 || !slices.Equal(got.Surfaces[1].Z[0], surfaces[1].Z[0]) ||
-		len(surfaces[1].Z) != len(got.Surfaces[1].A.Categories) {
+	if err != nil || len(got.Surfaces) != 2 || !slices.Equal(got.Surfaces[1].Z[0], surfaces[1].Z[0]) || len(surfaces[1].Z) != len(got.Surfaces[1].A.Categories) {
 		t.Errorf("%v, want the surfaces %v: %v", got.Surfaces, surfaces, err)
 	}
 	must.Err(os.Stat(filepath.Join(dir, "model.html")))(t, "a page that nobody asked for")
 	mustRun(t, dir, "report", "model.json")
 	page := must.Get(os.ReadFile(filepath.Join(dir, "model.html")))(t)
-	for _, words := range []string{"curve:3: each column of numbers adds a curve to the score",
-		"a band does not cover the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex"} {
+	for _, words := range []string{"curve:3: each column of numbers adds a curve to the score", "a band does not cover the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex"} {
 		if !strings.Contains(string(page), words) {
 			t.Errorf("the page does not have %q", words)
 		}
@@ -69,16 +65,13 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	if code, _, errs := dyad(t, dir, "report", "plain.json", "--curves", "p.json", "--out", "plain.html"); code != exitOK {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
-	if page, err = os.ReadFile(filepath.Join(dir, "plain.html")); err != nil ||
-		strings.Contains(string(page), "adds to the score") {
+	if page, err = os.ReadFile(filepath.Join(dir, "plain.html")); err != nil || strings.Contains(string(page), "adds to the score") {
 		t.Errorf("a page without a basis has curves: %v", err)
 	}
-	if text, err = os.ReadFile(filepath.Join(dir, "p.json")); err != nil || strings.Contains(string(text), `"low"`) ||
-		!strings.Contains(string(text), curves.Straight) {
+	if text, err = os.ReadFile(filepath.Join(dir, "p.json")); err != nil || strings.Contains(string(text), `"low"`) || !strings.Contains(string(text), curves.Straight) {
 		t.Errorf("%s: %v", text, err)
 	}
-	if code, _, errs := dyad(t, dir, "report", "model.json", "--curves", "c.txt", "--force"); code != exitInput ||
-		!strings.Contains(errs, ".svg") {
+	if code, _, errs := dyad(t, dir, "report", "model.json", "--curves", "c.txt", "--force"); code != exitInput || !strings.Contains(errs, ".svg") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 
@@ -91,8 +84,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	delete(raw, "plan")
 	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
-	if code, _, errs := dyad(t, dir, "report", "damaged.json"); code != exitInput ||
-		!strings.Contains(errs, "noise of its curves") {
+	if code, _, errs := dyad(t, dir, "report", "damaged.json"); code != exitInput || !strings.Contains(errs, "noise of its curves") {
 		t.Errorf("a damaged model: exit %d: %s", code, errs)
 	}
 }
@@ -104,8 +96,7 @@ func TestBendsOfNoiseAreNotDrawn(t *testing.T) {
 	write(t, dir, "curved.yaml", "basis: curve:3\n"+string(text))
 	straight := 0
 	for seed := range 6 { // of pure noise half of the models keep nothing
-		if code, _, errs := dyad(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "curved.yaml", "--epsilon", "1",
-			"--seed", strconv.Itoa(seed+1), "--force", "--ledger", "l.jsonl"); code != exitOK {
+		if code, _, errs := dyad(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "curved.yaml", "--epsilon", "1", "--seed", strconv.Itoa(seed+1), "--force", "--ledger", "l.jsonl"); code != exitOK {
 			t.Fatalf("exit %d: %s", code, errs)
 		}
 		m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)

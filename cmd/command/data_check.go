@@ -49,7 +49,8 @@ func (c *dataCheckCmd) Run(a *app) error {
 	line(&b, "schema", "%s is valid; it makes %d encoded features from %d columns and protects %s", c.Schema, e.Dim(),
 		len(e.Columns()), r.Unit)
 	if auto {
-		line(&b, "basis", "auto: dyad train and dyad plan choose a basis; the number of features above is without a basis")
+		line(&b, "basis", "auto; dyad train and dyad plan choose a basis, and the number of features above is without a "+
+			"basis")
 	}
 	if pairs := e.Interactions(); len(pairs) > 0 {
 		line(&b, "pairs", "%d interactions make %d of the features", len(pairs), e.Dim()-pairs[0].Offset)

@@ -24,7 +24,7 @@ func (f storeFlag) options(s *dataset.Schema, from dataFiles, o dataset.Options)
 	case "":
 	case "mmap":
 		if len(from.names) != 1 || !dataset.IsPack(from.names[0]) {
-			return o, badInput("--store mmap is for packs, and %s is not a pack; \"dyad data pack %s --schema FILE -o "+
+			return o, badInput("--store mmap is only for packs, but %s is not a pack; \"dyad data pack %s --schema FILE -o "+
 				"NAME.dyadpack\" makes a pack", from, from)
 		}
 	default:

@@ -19,7 +19,7 @@ type dataSynthCmd struct {
 	Seed     uint64 `default:"1" help:"Seed. The same seed and numbers give the same file."`
 	Force    bool
 	Features int    `positive:"" placeholder:"D" help:"For a pack: write records of D uniform numbers and a label instead of clinical records. Only the disk limits their number."`
-	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As for data pack, if a pack is written."`
+	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As for data pack. Only a pack takes it."`
 	visitsFlags
 }
 
@@ -90,7 +90,7 @@ func (c *dataSynthCmd) Run(a *app) error {
 	var text string
 	switch {
 	case !isPack && (c.Features != 0 || c.Store != ""):
-		return badInput("--features and --store are for a pack; give the file a name that ends in .dyadpack")
+		return badInput("--features and --store are only for a pack; give the file a name that ends in .dyadpack")
 	case isPack && c.Visits:
 		return badInput("visits are written as CSV; make a pack of them with \"dyad data pack\"")
 	case isPack:

@@ -45,7 +45,8 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 	if math.IsNaN(d.threshold) || math.IsInf(d.threshold, 0) {
 		return nil, badInput("--threshold is %v, want a finite number", d.threshold)
 	}
-	if err := needs(m, input.Needs{TwoClasses: "--threshold is for two classes, and the labels of the model are grades"}); err != nil {
+	if err := needs(m, input.Needs{TwoClasses: "--threshold is only for two classes, but the labels of the model are " +
+		"grades"}); err != nil {
 		return nil, err
 	}
 	d.positive, d.negative = "positive", "negative"

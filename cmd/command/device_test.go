@@ -43,8 +43,7 @@ func TestDeviceAbsent(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"train"}, {"plan", "-n", "500", "-d", "3"}} {
 		code, _, errs := dyad(t, dir, append(args, "--device", "cuda:0")...)
-		if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") ||
-			!strings.Contains(errs, "dyad doctor") {
+		if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") || !strings.Contains(errs, "dyad doctor") {
 			t.Errorf("%v with cuda:0: exit %d: %s", args, code, errs)
 		}
 		code, out, errs := dyad(t, dir, args...)
@@ -57,13 +56,11 @@ func TestDeviceAbsent(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"gpu", "cuda", "cuda:", "cuda:-1", "cuda:x"} {
-		if code, _, errs := dyad(t, dir, "train", "--device", bad); code != exitInput ||
-			!strings.Contains(errs, "auto, cpu or cuda:N") {
+		if code, _, errs := dyad(t, dir, "train", "--device", bad); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
 			t.Errorf("%s: exit %d: %s", bad, code, errs)
 		}
 	}
-	if code, out, _ := dyad(t, dir, "devices"); code != exitOK || !strings.Contains(out, "cpu") ||
-		strings.Contains(out, "cuda:") || !strings.Contains(out, "no NVIDIA driver") {
+	if code, out, _ := dyad(t, dir, "devices"); code != exitOK || !strings.Contains(out, "cpu") || strings.Contains(out, "cuda:") || !strings.Contains(out, "no NVIDIA driver") {
 		t.Errorf("devices: exit %d: %s", code, out)
 	}
 }
@@ -75,22 +72,18 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 	dir := t.TempDir()
 	plan := []string{"plan", "-n", "1000000", "-d", "20", "--device", "cuda:h200"}
 	code, out, errs := dyad(t, dir, plan...)
-	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  790 MB of 150 GB",
-		"for a pass over the records", "passes ", "predicted from instruction counts", "plan only "} {
+	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  790 MB of 150 GB", "for a pass over the records", "passes ", "predicted from instruction counts", "plan only "} {
 		if code != exitOK || !strings.Contains(out, want) || strings.Contains(out, "one core") {
 			t.Errorf("exit %d, want %q: %s%s", code, want, out, errs)
 		}
 	}
-	if _, out, _ := dyad(t, dir, append(plan, "--algorithm", "gradient-perturbation")...); !strings.Contains(out,
-		"s for a sum of gradients") {
+	if _, out, _ := dyad(t, dir, append(plan, "--algorithm", "gradient-perturbation")...); !strings.Contains(out, "s for a sum of gradients") {
 		t.Errorf("gradients: %s", out)
 	}
-	if _, out, _ := dyad(t, dir, append(plan, "--model", "mlp")...); !strings.Contains(out,
-		"one backward pass per record on a GPU") || !strings.Contains(out, "gpu memory ") {
+	if _, out, _ := dyad(t, dir, append(plan, "--model", "mlp")...); !strings.Contains(out, "one backward pass per record on a GPU") || !strings.Contains(out, "gpu memory ") {
 		t.Errorf("a network: %s", out)
 	}
-	if _, out, errs := dyad(t, dir, append(plan, "--model", "mlp", "--set", "hidden=9,9", "--task",
-		"metric")...); !strings.Contains(out, "one backward pass per record on a GPU") {
+	if _, out, errs := dyad(t, dir, append(plan, "--model", "mlp", "--set", "hidden=9,9", "--task", "metric")...); !strings.Contains(out, "one backward pass per record on a GPU") {
 		t.Errorf("an embedding by two hidden layers: %s%s", out, errs)
 	}
 	code, out, _ = dyad(t, dir, append(plan, "--json")...)
@@ -99,16 +92,13 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 		Memory   uint64  `json:"gpu_memory_bytes"`
 		Measured *bool   `json:"gpu_seconds_measured"`
 	}
-	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || !(r.Seconds > 0) || r.Memory < 160e6 ||
-		r.Measured == nil || *r.Measured {
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || !(r.Seconds > 0) || r.Memory < 160e6 || r.Measured == nil || *r.Measured {
 		t.Errorf("exit %d, %v: %+v", code, err, r)
 	}
-	if code, out, errs = dyad(t, dir, "plan", "-n", "500", "-d", "3", "--device", "cuda:x"); code != exitInput ||
-		!strings.Contains(errs, "cuda:h200") {
+	if code, out, errs = dyad(t, dir, "plan", "-n", "500", "-d", "3", "--device", "cuda:x"); code != exitInput || !strings.Contains(errs, "cuda:h200") {
 		t.Errorf("an unknown name: exit %d: %s%s", code, out, errs)
 	}
-	if code, out, errs = dyad(t, dir, "train", "--device", "cuda:h200"); code != exitInput ||
-		!strings.Contains(errs, "for plans alone") {
+	if code, out, errs = dyad(t, dir, "train", "--device", "cuda:h200"); code != exitInput || !strings.Contains(errs, "for plans alone") {
 		t.Errorf("train: exit %d: %s%s", code, out, errs)
 	}
 }
@@ -132,8 +122,7 @@ func TestDoctorWithGPU(t *testing.T) {
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=2", "-DBROKEN=-1")
 	dir := t.TempDir()
 	code, out, _ := dyad(t, dir, "doctor")
-	for _, want := range []string{"cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)",
-		"cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal"} {
+	for _, want := range []string{"cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("doctor lacks %q:\n%s", want, out)
 		}
@@ -165,8 +154,7 @@ func TestPairsDevice(t *testing.T) {
 	}
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
 	code, _, errs := dyad(t, dir, args("cuda:0")...)
-	if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") ||
-		exists(filepath.Join(dir, "ledger")) {
+	if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") || exists(filepath.Join(dir, "ledger")) {
 		t.Errorf("no GPU: exit %d: %s", code, errs)
 	}
 	if code, _, errs = dyad(t, dir, args("gpu")...); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
@@ -181,20 +169,17 @@ func TestPairsDevice(t *testing.T) {
 		}
 	}
 	softmax = append(softmax, "--mode", "nonprivate", "--public-data")
-	if code, _, errs = dyad(t, dir, append(args("cuda:0"), softmax...)...); code == exitOK ||
-		!strings.Contains(errs, "use the CPU (--device cpu)") {
+	if code, _, errs = dyad(t, dir, append(args("cuda:0"), softmax...)...); code == exitOK || !strings.Contains(errs, "use the CPU (--device cpu)") {
 		t.Errorf("a softmax without clipping: exit %d: %s", code, errs)
 	}
 	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); strings.Contains(out, "people") {
 		t.Errorf("the failed run was charged: exit %d: %s", code, out)
 	}
 	code, _, errs = dyad(t, dir, args("auto")...)
-	if code != exitOK || strings.Count(errs, "device      cpu (auto): Mock H200 cannot be measured: ") != 1 ||
-		strings.Contains(errs, "ptxas") {
+	if code != exitOK || strings.Count(errs, "device      cpu (auto): Mock H200 cannot be measured: ") != 1 || strings.Contains(errs, "ptxas") {
 		t.Errorf("auto: exit %d: %s", code, errs)
 	}
-	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); code != exitOK ||
-		!strings.Contains(out, "people") {
+	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); code != exitOK || !strings.Contains(out, "people") {
 		t.Errorf("the run on the CPU was not charged: exit %d: %s", code, out)
 	}
 }
@@ -243,8 +228,7 @@ func (b offBackend) Plan(p engine.Problem) (engine.Kernel, error) {
 func TestPrecisionOnCPU(t *testing.T) {
 	dir := t.TempDir()
 	plan := func(args ...string) (int, string, string) {
-		return dyad(t, dir, append([]string{"plan", "-n", "100000", "-d", "8", "--device", "cpu", "--task", "metric"},
-			args...)...)
+		return dyad(t, dir, append([]string{"plan", "-n", "100000", "-d", "8", "--device", "cpu", "--task", "metric"}, args...)...)
 	}
 	share := regexp.MustCompile(`rounding error \(relative ([0-9.e-]+)\)`)
 	cost := func(args ...string) (float64, string) {
@@ -278,8 +262,7 @@ func TestPrecisionOnCPU(t *testing.T) {
 // where nothing depends on it.
 func TestPrecisionIsNeverIgnored(t *testing.T) {
 	dir := clinic(t, 40)
-	train := []string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "ledger",
-		"--out", "m.json", "--force"}
+	train := []string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "ledger", "--out", "m.json", "--force"}
 	check := func() {
 		t.Helper()
 		for _, c := range []struct {
@@ -293,21 +276,18 @@ func TestPrecisionIsNeverIgnored(t *testing.T) {
 			{[]string{"--task", "metric", "--precision", "tf32", "--device", "cpu"}, "fp32"},
 		} {
 			for _, command := range [][]string{train, {"plan", "-n", "40", "--schema", "patients.yaml"}} {
-				if code, _, errs := dyad(t, dir, append(command[:len(command):len(command)], c.args...)...); code != exitInput ||
-					!strings.Contains(errs, c.want) || exists(filepath.Join(dir, "ledger")) {
+				if code, _, errs := dyad(t, dir, append(command[:len(command):len(command)], c.args...)...); code != exitInput || !strings.Contains(errs, c.want) || exists(filepath.Join(dir, "ledger")) {
 					t.Errorf("%s %v: exit %d: %s", command[0], c.args, code, errs)
 				}
 			}
 		}
-		if code, _, errs := dyad(t, dir, "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--task", "metric",
-			"--precision", "fp32"); code != exitInput || !strings.Contains(errs, "does not take") {
+		if code, _, errs := dyad(t, dir, "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--task", "metric", "--precision", "fp32"); code != exitInput || !strings.Contains(errs, "does not take") {
 			t.Errorf("an online algorithm in fp32: exit %d: %s", code, errs)
 		}
 	}
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
 	check()
-	if code, out, errs := dyad(t, dir, append(train, "--task", "metric", "--algorithm", "dpgdsc", "--precision",
-		"fp32")...); code != exitOK || !strings.Contains(out, "fp32") || !strings.Contains(errs, "cpu (auto)") || !exists(filepath.Join(dir, "ledger")) {
+	if code, out, errs := dyad(t, dir, append(train, "--task", "metric", "--algorithm", "dpgdsc", "--precision", "fp32")...); code != exitOK || !strings.Contains(out, "fp32") || !strings.Contains(errs, "cpu (auto)") || !exists(filepath.Join(dir, "ledger")) {
 		t.Errorf("fp32 with auto: exit %d: %s%s", code, out, errs)
 	}
 	must.Do(t, os.Remove(filepath.Join(dir, "ledger")))

@@ -82,7 +82,8 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	why := input.Needs{Scores: "a metric is evaluated by nearest neighbours: name the file of the neighbours with " +
 		"--neighbours FILE"}
 	if c.Neighbours.given() {
-		why = input.Needs{Metric: fmt.Sprintf("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)}
+		why = input.Needs{Metric: fmt.Sprintf("--neighbours is only for a metric, but %s is a model of task %s",
+			c.Model, m.Task)}
 	}
 	if err := needs(m, why); err != nil {
 		return err

@@ -115,7 +115,7 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 	for _, r := range f.Right {
 		line(b, "accuracy", "%s, %s", between(r.Figure), r.Classifier)
 	}
-	line(b, "intervals", "%g %%, covering the sampling of the records and the noise", 100*f.Confidence)
+	line(b, "intervals", "%g %% intervals; they cover the sampling of the records and the noise", 100*f.Confidence)
 	if f.Wide {
 		line(b, "", "few records or a rare class make the intervals wide")
 	}

@@ -16,10 +16,8 @@ func TestReadingRate(t *testing.T) {
 	row := fmt.Sprintf("\ndyad,r.parquet,%d,", readingProcessors)
 	_, rest, found := strings.Cut(string(text), row)
 	var cpu, wall, rate float64
-	if _, err := fmt.Sscanf(strings.ReplaceAll(rest, ",", " "), "%g %g %g", &cpu, &wall, &rate); !found || err != nil ||
-		rate*1e6*21 != readingNumbers || !strings.Contains(string(text), "1000000 rows, 21 columns") {
-		t.Errorf("the file has %g million rows of 21 columns a second, the program counts with %g numbers", rate,
-			float64(readingNumbers))
+	if _, err := fmt.Sscanf(strings.ReplaceAll(rest, ",", " "), "%g %g %g", &cpu, &wall, &rate); !found || err != nil || rate*1e6*21 != readingNumbers || !strings.Contains(string(text), "1000000 rows, 21 columns") {
+		t.Errorf("the file has %g million rows of 21 columns a second, the program counts with %g numbers", rate, float64(readingNumbers))
 	}
 }
 
@@ -40,10 +38,8 @@ func TestGain(t *testing.T) {
 		least, most     float64
 	}{
 		{"-n 100000000 -d 20 --device cuda:h200", "gains little from a GPU, ", "times as fast", 0.9, leastGain},
-		{"-n 100000 -d 64 --task metric --algorithm gradient-perturbation --device cuda:h200",
-			" times as fast, reading included", "gains little", 1000, 10000},
-		{"-n 100000 -d 64 --task metric --algorithm gradient-perturbation --device cpu",
-			" times as fast, reading included; this is for an NVIDIA H200", "parts", 1000, 10000},
+		{"-n 100000 -d 64 --task metric --algorithm gradient-perturbation --device cuda:h200", " times as fast, reading included", "gains little", 1000, 10000},
+		{"-n 100000 -d 64 --task metric --algorithm gradient-perturbation --device cpu", " times as fast, reading included; this is for an NVIDIA H200", "parts", 1000, 10000},
 		{"-n 1000000 -d 20 --algorithm gradient-perturbation --loss hinge --device cuda:h200", "gpu memory", "gain  ", 0, 0},
 		{"-n 1000 -d 4 --device cpu", "time  ", "gain  ", 0, 0},
 	} {
@@ -53,25 +49,21 @@ func TestGain(t *testing.T) {
 			t.Errorf("%s: exit %d %s\n%s", c.args, code, errs, out)
 		}
 		var n numbers
-		if code, out, _ = dyad(t, dir, append(args, "--json")...); code != exitOK || json.Unmarshal([]byte(out), &n) != nil ||
-			n.Gain < c.least || n.Gain > c.most {
+		if code, out, _ = dyad(t, dir, append(args, "--json")...); code != exitOK || json.Unmarshal([]byte(out), &n) != nil || n.Gain < c.least || n.Gain > c.most {
 			t.Errorf("%s: %+v, exit %d", c.args, n, code)
 		}
-		if parts := n.Reading > 0; parts && (n.Copying <= 0 || n.Passes <= 0 ||
-			n.Gain != (n.Reading+n.OnCPU)/(n.Reading+n.Copying+n.Passes)) {
+		if parts := n.Reading > 0; parts && (n.Copying <= 0 || n.Passes <= 0 || n.Gain != (n.Reading+n.OnCPU)/(n.Reading+n.Copying+n.Passes)) {
 			t.Errorf("%s: %+v", c.args, n)
 		}
 	}
 	// Records in float32 are copied as they are for moments; a gradient's are not.
-	columns := "data_id: a\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: b, range: [0, 1]}\n  - {name: y, role: " +
-		"label, positive: 1}\n"
+	columns := "data_id: a\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: b, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n"
 	write(t, dir, "wide.yaml", columns)
 	write(t, dir, "narrow.yaml", "store: float32\n"+columns)
 	for algorithm, want := range map[string]float64{"moments": 0.5, "gradient-perturbation": 1} {
 		var n [2]numbers
 		for i, schema := range []string{"wide.yaml", "narrow.yaml"} {
-			code, out, errs := dyad(t, dir, "plan", "-n", "10000000", "--schema", schema, "--algorithm", algorithm, "--device",
-				"cuda:h200", "--json")
+			code, out, errs := dyad(t, dir, "plan", "-n", "10000000", "--schema", schema, "--algorithm", algorithm, "--device", "cuda:h200", "--json")
 			if code != exitOK || json.Unmarshal([]byte(out), &n[i]) != nil {
 				t.Fatalf("%s, %s: exit %d %s", algorithm, schema, code, errs)
 			}
@@ -81,10 +73,10 @@ func TestGain(t *testing.T) {
 		}
 	}
 	for want, g := range map[string]gain{
-		"95 % of its time is reading":     {reading: 95, copying: 1, passes: 1, onCPU: 5},
+		"95 % of its time is reading":  {reading: 95, copying: 1, passes: 1, onCPU: 5},
 		"copies and passes on a GPU take": {reading: 1, copying: 8, passes: 1, onCPU: 10},
-		"about 3.0 times as fast":         {reading: 1, copying: 1, passes: 2, onCPU: 11},
-		"about 2000 times as fast":        {copying: 0.5, passes: 0.5, onCPU: 2000},
+		"about 3.0 times as fast":      {reading: 1, copying: 1, passes: 2, onCPU: 11},
+		"about 2000 times as fast":     {copying: 0.5, passes: 0.5, onCPU: 2000},
 	} {
 		if got := g.words(); !strings.Contains(got, want) {
 			t.Errorf("%+v: %s, want %q", g, got, want)

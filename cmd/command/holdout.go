@@ -51,7 +51,7 @@ func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64
 		return nil, badInput("--holdout-epsilon is not for choose_interactions, whose pairs are known only after the " +
 			"training: evaluate the saved model (dyad evaluate MODEL --data FILE --holdout F --epsilon E)")
 	case f.ExactFigures || public:
-		return nil, badInput("--holdout-epsilon is for private data without --exact-figures")
+		return nil, badInput("--holdout-epsilon is only for private data without --exact-figures")
 	}
 	return lib.PlanFigures(s, f.figures(m, delta))
 }
@@ -270,7 +270,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 		line(b, "", "%s", r.HeldCommand)
 	}
 	if p := r.HeldPrivate; p != nil {
-		line(b, "held out", "%d %s, evaluated privately", n, unit)
+		line(b, "held out", "%d %s were evaluated privately", n, unit)
 		b.WriteString(p.Report.Text())
 		p.outcome().writeLedger(b)
 		writeFigures(b, p.Figures)

@@ -14,8 +14,7 @@ import (
 // what has no intervals says so.
 func TestTrainIntervals(t *testing.T) {
 	dir := clinic(t, 1500)
-	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon",
-		"2", "--seed", "4"}
+	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon", "2", "--seed", "4"}
 	var r trainResult
 	for _, more := range [][]string{{"--out", "plain.json"}, {"--out", "with.json", "--intervals"}} {
 		out := mustRun(t, dir, append(append(args, "--json"), more...)...)
@@ -24,8 +23,7 @@ func TestTrainIntervals(t *testing.T) {
 	}
 	plain := must.Get(readModel(filepath.Join(dir, "plain.json")))(t)
 	with := must.Get(readModel(filepath.Join(dir, "with.json")))(t)
-	if len(with.WeightErrors) != len(with.Weights) || plain.WeightErrors != nil || len(r.Weights) != len(with.Weights) ||
-		with.Guarantee.Mu != plain.Guarantee.Mu {
+	if len(with.WeightErrors) != len(with.Weights) || plain.WeightErrors != nil || len(r.Weights) != len(with.Weights) || with.Guarantee.Mu != plain.Guarantee.Mu {
 		t.Errorf("%+v", r)
 	}
 	for k, w := range with.Weights {
@@ -34,8 +32,7 @@ func TestTrainIntervals(t *testing.T) {
 		}
 	}
 	code, out, errs := dyad(t, dir, append(args, "--out", "text.json", "--intervals")...)
-	if code != exitOK || !strings.Contains(out, "marks intervals without 0") ||
-		!strings.Contains(out, "minimiser of the released objective in the population") {
+	if code != exitOK || !strings.Contains(out, "marks intervals without 0") || !strings.Contains(out, "minimiser of the released objective in the population") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	mustRun(t, dir, "predict", "with.json", "--data", "patients.csv")
@@ -48,10 +45,8 @@ func TestTrainIntervals(t *testing.T) {
 	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
 	ends(t, dir, exitInput, "standard errors", "predict", "damaged.json", "--data", "patients.csv")
-	for want, more := range map[string][]string{"does not take --intervals": {"--algorithm", "dpgdsc"},
-		"not available with logistic steps": {"--algorithm", "moments", "--steps", "2"}, "second moments": {"--algorithm", "moments", "--second-moments", "none"}} {
-		refused := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--intervals", "--out",
-			"no.json"}, more...)
+	for want, more := range map[string][]string{"does not take --intervals": {"--algorithm", "dpgdsc"}, "not available with logistic steps": {"--algorithm", "moments", "--steps", "2"}, "second moments": {"--algorithm", "moments", "--second-moments", "none"}} {
+		refused := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--intervals", "--out", "no.json"}, more...)
 		ends(t, dir, exitInput, want, refused...)
 	}
 }

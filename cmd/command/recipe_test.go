@@ -14,8 +14,7 @@ import (
 // A plan prints its recipe, which plans the same again; the other commands take it, and the model has it.
 func TestARecipeTravels(t *testing.T) {
 	dir := clinic(t, 200)
-	flags := []string{"--epsilon", "2", "--algorithm", "gradient-perturbation", "--loss", "log1p(exp(-s*u))",
-		"--loss-param", "s=0.5", "--steps", "20", "--radius", "1.5"}
+	flags := []string{"--epsilon", "2", "--algorithm", "gradient-perturbation", "--loss", "log1p(exp(-s*u))", "--loss-param", "s=0.5", "--steps", "20", "--radius", "1.5"}
 	plan := append([]string{"plan", "-n", "200", "--schema", "patients.yaml"}, flags...)
 	out := mustRun(t, dir, plan...)
 	block := regexp.MustCompile(`(?m)^recipe((?: +[a-z0-9-]+: .*\n)+)`).FindStringSubmatch(out)
@@ -23,43 +22,35 @@ func TestARecipeTravels(t *testing.T) {
 		t.Fatal(out)
 	}
 	write(t, dir, "recipe.yaml", regexp.MustCompile(`(?m)^ +`).ReplaceAllString(block[1], ""))
-	if again := mustRun(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config",
-		"recipe.yaml"); again != out {
+	if again := mustRun(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config", "recipe.yaml"); again != out {
 		t.Errorf("the recipe plans\n%s, and its flags\n%s", again, out)
 	}
 	write(t, dir, "computed.yaml", read(t, dir, "recipe.yaml")+"compute: {store: float32, team: mpi, parallel: 2}\n")
-	if again := mustRun(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config",
-		"computed.yaml"); again != out {
+	if again := mustRun(t, dir, "plan", "-n", "200", "--schema", "patients.yaml", "--config", "computed.yaml"); again != out {
 		t.Errorf("how a run is computed changes its plan to\n%s, from\n%s", again, out)
 	}
 	want := strings.Count(block[1], "\n")
 	var report struct{ Recipe map[string]any }
-	if err := json.Unmarshal([]byte(mustRun(t, dir, append(plan, "--json")...)), &report); err != nil ||
-		len(report.Recipe) != want || report.Recipe["steps"] != 20. {
+	if err := json.Unmarshal([]byte(mustRun(t, dir, append(plan, "--json")...)), &report); err != nil || len(report.Recipe) != want || report.Recipe["steps"] != 20. {
 		t.Errorf("%v: %v", err, report.Recipe)
 	}
 	// With the places of a training and how it is computed, and in two parts, it is a file for all commands.
 	text := read(t, dir, "recipe.yaml")
-	write(t, dir, "run.yaml", "guarantee:\n  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")+
-		"\ncompute: {workers: 1, checkpoint-every: 1m}\ndata: patients.csv\nschema: patients.yaml\nout: m.json\nyes: true\n")
+	write(t, dir, "run.yaml", "guarantee:\n  "+strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")+"\ncompute: {workers: 1, checkpoint-every: 1m}\ndata: patients.csv\nschema: patients.yaml\nout: m.json\nyes: true\n")
 	mustRun(t, dir, "train", "--config", "run.yaml")
 	m, err := readModel(filepath.Join(dir, "m.json"))
-	if err != nil || len(m.Options) != want || fmt.Sprint(m.Options["loss-param"]) != "map[s:0.5]" ||
-		m.Options["workers"] != nil {
+	if err != nil || len(m.Options) != want || fmt.Sprint(m.Options["loss-param"]) != "map[s:0.5]" || m.Options["workers"] != nil {
 		t.Errorf("%v: the model has the options %v", err, m.Options)
 	}
 	mustRun(t, dir, "lab", "audit", "--config", "run.yaml", "--runs", "40", "-n", "20")
-	write(t, dir, "short.yaml",
-		"epsilon: 2\nalgorithm: dpgdsc\ncompute: {workers: 1, precision: auto}\nmode: certified\nout: other\n")
+	write(t, dir, "short.yaml", "epsilon: 2\nalgorithm: dpgdsc\ncompute: {workers: 1, precision: auto}\nmode: certified\nout: other\n")
 	mustRun(t, dir, "lab", "curve", "--config", "short.yaml", "--records", "300", "--splits", "1")
 	if text := read(t, dir, "other.csv"); !strings.Contains(text, "dpgdsc") {
 		t.Errorf("the curve of the recipe is %s", text)
 	}
 	write(t, dir, "settings.yaml", searchSettings)
-	write(t, dir, "short.yaml",
-		"epsilon: 2\nmode: certified\nmodel: linear\ntask: auc\nprecision: auto\ncheckpoint-every: 1m\n")
-	mustRun(t, dir, "search", "--config", "short.yaml", "--candidates", "settings.yaml", "--plan", "-n", "300", "--schema",
-		"patients.yaml")
+	write(t, dir, "short.yaml", "epsilon: 2\nmode: certified\nmodel: linear\ntask: auc\nprecision: auto\ncheckpoint-every: 1m\n")
+	mustRun(t, dir, "search", "--config", "short.yaml", "--candidates", "settings.yaml", "--plan", "-n", "300", "--schema", "patients.yaml")
 }
 
 // A recipe with a wrong key names line, key and the nearest right one, and a command does not leave out what changes a guarantee.
@@ -67,16 +58,11 @@ func TestWrongKeysOfARecipe(t *testing.T) {
 	dir := clinic(t, 60)
 	for _, c := range []struct{ command, text, want string }{
 		{"plan -n 100 -d 5", "epsilon: 1\nradus: 2\n", "run.yaml:2: dyad plan has no flag --radus; did you mean radius?"},
-		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  step: 2\n",
-			"run.yaml:3: dyad plan has no flag --step; did you mean steps?"},
-		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  workers: 2\n",
-			"run.yaml:3: workers is under \"what is guaranteed\", but belongs to \"how it is computed\""},
-		{"plan -n 100 -d 5", "compute: {epsilon: 1}\n",
-			"run.yaml:1: epsilon is under \"how it is computed\", but belongs to \"what is guaranteed\""},
-		{"lab curve", "epsilon: 1\nradius: 2\n",
-			"run.yaml:2: dyad lab curve has no flag --radius; this flag changes the guarantee"},
-		{"search --candidates c.yaml", "mode: paper\n",
-			"run.yaml:1: dyad search has no flag --mode; this flag changes the guarantee"},
+		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  step: 2\n", "run.yaml:3: dyad plan has no flag --step; did you mean steps?"},
+		{"plan -n 100 -d 5", "guarantee:\n  epsilon: 1\n  workers: 2\n", "run.yaml:3: workers is under \"what is guaranteed\", but belongs to \"how it is computed\""},
+		{"plan -n 100 -d 5", "compute: {epsilon: 1}\n", "run.yaml:1: epsilon is under \"how it is computed\", but belongs to \"what is guaranteed\""},
+		{"lab curve", "epsilon: 1\nradius: 2\n", "run.yaml:2: dyad lab curve has no flag --radius; this flag changes the guarantee"},
+		{"search --candidates c.yaml", "mode: paper\n", "run.yaml:1: dyad search has no flag --mode; this flag changes the guarantee"},
 		{"plan -n 100 -d 5", "guarantee: epsilon=2\n", "run.yaml:1: guarantee: want options below this line"},
 		{"plan -n 100 -d 5", "guarantee: {epsilon: 1}\nepsilon: 3\n", "run.yaml:2: epsilon is already in line 1"},
 		{"plan -n 100 -d 5", "l2: 1\nalpha: 3\n", "run.yaml:2: l2 is already in line 1"},
@@ -98,9 +84,8 @@ func TestKeysAreSet(t *testing.T) {
 	}
 	for args, note := range map[string]string{
 		"--set=steps=20 --config run.yaml": "",
-		"--steps 20 --set radius=2": "dyad: some flags are keys now, or have another name: --set steps=20; the old " +
-			"flags work, too\n",
-		"--steps=20 --radius=2 -q --json": "",
+		"--steps 20 --set radius=2":        "dyad: some flags are keys now, or have another name: --set steps=20; the old flags work, too\n",
+		"--steps=20 --radius=2 -q --json":  "",
 	} {
 		code, out, errs := dyad(t, dir, append(plan, words(args)...)...)
 		if code != exitOK || errs != note || out != want && !strings.Contains(args, "--json") {
@@ -158,8 +143,7 @@ func TestARunHasItsFlags(t *testing.T) {
 		}
 	}
 	for at := range flags {
-		if name, ok := strings.CutPrefix(at, "train --"); ok && partOf(name) == guaranteed && name != "exact-figures" &&
-			!flags["plan train --"+name] {
+		if name, ok := strings.CutPrefix(at, "train --"); ok && partOf(name) == guaranteed && name != "exact-figures" && !flags["plan train --"+name] {
 			t.Errorf("dyad train has --%s, and dyad plan has not", name)
 		}
 	}

@@ -28,8 +28,7 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 	}
 	ends(t, dir, exitInput, "psilon", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon=-1")
 	for args, want := range map[string]string{
-		"search --help": "Usage: dyad search (--data=FILE | --plan) --schema=FILE (--candidates=FILE | " +
-			"--models=FILE,...) [flags]\n",
+		"search --help":    "Usage: dyad search (--data=FILE | --plan) --schema=FILE (--candidates=FILE | --models=FILE,...) [flags]\n",
 		"threshold --help": "Usage: dyad threshold (--data=FILE | --figures=FILE) <model> [flags]\n",
 		"plan --help":      "Usage: dyad plan train (--schema=FILE | --d=INT) [flags]\n",
 		"help share":       "share\n  Part of a run's mu^2",
