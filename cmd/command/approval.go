@@ -99,7 +99,7 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 	}
 	problem, grouped, sizes := p.Spec.Kernel.Problem(), "", ""
 	if problem.Groups != nil {
-		grouped, sizes = "no or other query groups, ", ", with their sizes as --set group-sizes=S,..."
+		grouped, sizes = "no or other query groups, ", ", and give the sizes of the groups by --set group-sizes=S,..."
 	}
 	for _, part := range []struct {
 		differs            bool

@@ -153,7 +153,7 @@ func (r *privateResult) brief(a *app) string {
 	} else if r.whole {
 		writeFigures(&b, r.Figures)
 	} else {
-		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
+		covering := fmt.Sprintf("(the %g %% interval covers sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
 		if f := r.Figures.AUC; f != nil {
 			line(&b, "AUC", "%s %s%s", between(*f), covering, tooWide(*f))
 		}

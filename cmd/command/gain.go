@@ -82,8 +82,8 @@ func (g gain) write(b *strings.Builder, r *algorithms.Report) {
 	r.Add("estimated_passes_seconds", g.passes)
 	r.Add("estimated_passes_cpu_seconds", g.onCPU)
 	r.Add("gpu_gain", g.factor())
-	line(b, "parts", "reading %g s (Parquet, %d processors), copies to the GPU %g s, passes %g s; passes on these "+
-		"processors %g s", algorithms.Roughly(g.reading), readingProcessors,
+	line(b, "parts", "reading takes %g s (Parquet, %d processors), copies to the GPU take %g s, and passes take %g s; "+
+		"passes on these processors take %g s", algorithms.Roughly(g.reading), readingProcessors,
 		algorithms.Roughly(g.copying), algorithms.Roughly(g.passes), algorithms.Roughly(g.onCPU))
 	line(b, "gain", "%s", g.words())
 }

@@ -73,10 +73,10 @@ func TestGain(t *testing.T) {
 		}
 	}
 	for want, g := range map[string]gain{
-		"95 % of its time is reading":  {reading: 95, copying: 1, passes: 1, onCPU: 5},
+		"95 % of its time is reading":     {reading: 95, copying: 1, passes: 1, onCPU: 5},
 		"copies and passes on a GPU take": {reading: 1, copying: 8, passes: 1, onCPU: 10},
-		"about 3.0 times as fast":      {reading: 1, copying: 1, passes: 2, onCPU: 11},
-		"about 2000 times as fast":     {copying: 0.5, passes: 0.5, onCPU: 2000},
+		"about 3.0 times as fast":         {reading: 1, copying: 1, passes: 2, onCPU: 11},
+		"about 2000 times as fast":        {copying: 0.5, passes: 0.5, onCPU: 2000},
 	} {
 		if got := g.words(); !strings.Contains(got, want) {
 			t.Errorf("%+v: %s, want %q", g, got, want)
