@@ -11,12 +11,13 @@ var absent = []struct{ options, commands, why string }{
 	{"seed yes ledger data-id resume track", "plan train, plan compare, pairs plan, local plan",
 		"a plan draws no noise, releases nothing and charges nothing"},
 	{"force report", "plan compare, pairs plan",
-		"it writes no file; dyad plan --report writes the page that is approved before a training"},
+		"this command writes no file; dyad plan --report writes the page that is approved before a training"},
 	{"report", "local plan",
-		"the file of --out is what is published; dyad plan --report writes the page that is approved before a training"},
+		"the file of --out is the published document; dyad plan --report writes the page that is approved before a training"},
 	{"holdout", "plan compare, pairs plan, local plan", "-n is the number of training records"},
 	{"holdout", "pairs train",
-		"individuals in one part would lack their pairs with individuals in the other; dyad transform maps other individuals"},
+		"a split would lose all pairs of an individual in one part and an individual in the other part; dyad transform " +
+			"maps individuals outside the training data"},
 	{"holdout", "cluster", "clusters cannot be evaluated on other records"},
 	{"seed", "online", "a seeded run must continue from its seed, and the state file that --resume reads has no seed; " +
 		"the noise is always secret"},
@@ -24,28 +25,29 @@ var absent = []struct{ options, commands, why string }{
 		"measures the model on other records"},
 	{"store", "pairs plan, pairs train, evaluate private, evaluate exact, evaluate compare, threshold, lab curve",
 		"the schema decides how records are held (store: float32)"},
-	{"store", "online, local plan, local simulate, local server", "records are taken one at a time"},
+	{"store", "online, local plan, local simulate, local server", "records are processed one at a time"},
 	{"team", "search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, online, pairs plan, pairs " +
 		"train, lab curve, local plan, local simulate, local server",
-		"this command runs in one process; dyad train and dyad baseline take a team"},
+		"this command runs in one process; dyad train and dyad baseline can run as a team"},
 	{"paper-unsound", "plan compare, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, " +
 		"cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server",
-		"it is for a training on public data in mode paper: dyad train, dyad online, and dyad plan"},
+		"dyad train, dyad online and dyad plan have this option, for a training on public data in mode paper"},
 	{"model hidden dim activation similarity jacobian-clip gain init-seed init", "baseline",
-		"networks are trained with noise only, so they have no baseline; dyad train --model at a large --epsilon shows how " +
-			"much the noise costs"},
+		"a network is always trained with noise, so it has no baseline; dyad train --model at a large --epsilon shows " +
+			"how much the noise costs"},
 	{"seed resume", "evaluate exact", "no random number is drawn and no budget is charged"},
-	{"report", "threshold", "dyad report MODEL --figures FILE has a page with the file of the threshold"},
-	{"report", "cluster", "a page is about a model of scores or distances"},
+	{"report", "threshold", "dyad report MODEL --figures FILE writes a page; FILE is the file of the threshold"},
+	{"report", "cluster", "only models of scores or distances have a page"},
 	{"report", "local simulate", "dyad report MODEL writes the page of the saved model"},
-	{"track", "search, online, local simulate", "dyad report MODEL --track writes the run of the saved model"},
+	{"track", "search, online, local simulate", "dyad report MODEL --track writes a tracker run of the saved model"},
 	{"track", "threshold, cluster, lab curve",
-		"a run of a tracker is about one model or its figures: dyad train, dyad evaluate and dyad report have it"},
+		"a tracker run describes one model or its figures; dyad train, dyad evaluate and dyad report have --track"},
 	{"seed holdout yes ledger data-id resume force report track", "local server",
-		"the server holds no records: each user adds the noise and keeps the account, and the folder of --dir is the run"},
+		"the server holds no records: each user adds the noise and keeps the privacy account, and the folder of --dir " +
+			"stores the run"},
 	{"holdout yes store team paper-unsound ledger data-id resume track", "lab audit records, lab audit pairs, local audit",
 		"an attack makes its own records, and no budget is charged"},
-	{"force report", "local audit", "it writes no file"},
+	{"force report", "local audit", "this command writes no file"},
 	{"guesses", "lab audit records", "the number of guesses is the second number of canaries: --set canaries=M/K"},
 }
 

@@ -12,10 +12,10 @@ import (
 )
 
 type accountCmd struct {
-	Epsilon     float64 `xor:"amount" required:"" positive:"" placeholder:"EPSILON" help:"Target epsilon: print the noise that reaches it."`
-	Sigma       float64 `xor:"amount" required:"" positive:"" placeholder:"SIGMA" help:"Standard deviation of Gaussian noise in every coordinate: print its epsilon."`
-	Scale       float64 `xor:"amount" required:"" positive:"" placeholder:"SCALE" help:"Scale of Laplace or K-norm noise: print its epsilon."`
-	Delta       float64 `within:"[0,1)" default:"1e-5" help:"Delta of the guarantee; 0 for pure epsilon, by Laplace or K-norm noise."`
+	Epsilon     float64 `xor:"amount" required:"" positive:"" placeholder:"EPSILON" help:"Target epsilon. Print the noise that reaches it."`
+	Sigma       float64 `xor:"amount" required:"" positive:"" placeholder:"SIGMA" help:"Standard deviation of Gaussian noise in every coordinate. Print its epsilon."`
+	Scale       float64 `xor:"amount" required:"" positive:"" placeholder:"SCALE" help:"Scale of Laplace or K-norm noise. Print its epsilon."`
+	Delta       float64 `within:"[0,1)" default:"1e-5" help:"Delta of the guarantee. 0 is pure epsilon, from Laplace or K-norm noise."`
 	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace in every coordinate, or knorm with density exp(-||z||/scale). Default: gaussian, or knorm with --delta 0."`
 	Coordinates int     `positive:"" default:"1" help:"Number of released coordinates, for laplace and knorm."`
 	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release. With --rate: how far one record that enters or leaves the batch moves the release, for both relations."`
@@ -118,13 +118,14 @@ func (c *accountCmd) check() error {
 	case c.Noise == "gaussian" && c.Delta == 0:
 		return badInput("Gaussian noise has no finite epsilon at delta 0; give a positive --delta, or --noise=knorm")
 	case c.Noise == "gaussian" && c.Scale != 0, c.Noise != "gaussian" && c.Sigma != 0:
-		return badInput("--sigma is for Gaussian noise and --scale for Laplace and K-norm noise; this is %s", c.Noise)
+		return badInput("the noise is %s, but --sigma is for Gaussian noise and --scale is for Laplace and K-norm noise",
+			c.Noise)
 	case c.Batch > c.Records:
-		return badInput("--batch is %d, want at most --records", c.Batch)
+		return badInput("--batch is %d, but must be at most --records", c.Batch)
 	case c.Batch != 0 && c.Relation != string(account.ReplaceOne):
-		return badInput("batches of fixed size are accounted for replace-one neighbours only; leave --relation out")
+		return badInput("batches of fixed size are accounted only for replace-one neighbours; leave --relation out")
 	case (c.Rate != 0 || c.Batch != 0) && c.Noise == "knorm":
-		return badInput("sampled releases are accounted for gaussian and laplace noise only")
+		return badInput("sampled releases are accounted only for gaussian and laplace noise")
 	}
 	if c.Epsilon != 0 {
 		return asInput((privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}).Validate())

@@ -9,7 +9,7 @@ import (
 )
 
 type algorithmsCmd struct {
-	Name string `arg:"" optional:"" help:"Algorithm to explain; without it all are listed."`
+	Name string `arg:"" optional:"" help:"Algorithm to explain. Default: list all of them."`
 }
 
 // Help returns a text with examples.
@@ -70,7 +70,7 @@ func (c *algorithmsCmd) Run(a *app) error {
 	if c.Name != "" {
 		return badInput("%q is not an algorithm of the catalogue; choose one of %s", c.Name, strings.Join(names, ", "))
 	}
-	text.WriteString("\"dyad lab algorithms NAME\" shows assumptions and maths.\n")
+	text.WriteString("\"dyad lab algorithms NAME\" shows the assumptions and the maths of an algorithm.\n")
 	return a.emit(all, text.String())
 }
 

@@ -99,25 +99,27 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 	}
 	problem, grouped, sizes := p.Spec.Kernel.Problem(), "", ""
 	if problem.Groups != nil {
-		grouped, sizes = "no or other query groups, ", ", with their sizes as --set group-sizes=S,..."
+		grouped, sizes = "no or other query groups, ", ", and give the sizes of the groups by --set group-sizes=S,..."
 	}
 	for _, part := range []struct {
 		differs            bool
 		name, with, remedy string
 	}{
-		{dataID != "" && dataID != s.DataID, "data id", fmt.Sprintf("%q, and --data-id is %q", s.DataID, dataID),
+		{dataID != "" && dataID != s.DataID, "data id",
+			fmt.Sprintf("it is %q on the page, and --data-id is %q", s.DataID, dataID),
 			"leave --data-id out"},
 		{columns != a.Schema, "schema",
 			"other columns, ranges or categories, missing values, persons, basis, interactions or --store",
 			"restore the schema"},
 		{figures != "" && figures != a.Figures, "evaluation of held-out records",
 			"another number of held-out records, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
-		{plan != a.Plan, fmt.Sprintf("plan of this run (n = %d)", problem.N),
+		{plan != a.Plan, fmt.Sprintf("plan for n = %d", problem.N),
 			grouped + "another number of records, epsilon, delta or option",
 			"repeat the flags of \"dyad plan\"" + sizes},
 	} {
 		if part.differs {
-			return "", badInput("--approved %s: the page has another %s: %s; %s, or make a new page and have it approved",
+			return "", badInput("--approved %s: the run and the page differ in the %s (%s); %s, or make a new page and have "+
+				"it approved",
 				f.Approved, part.name, part.with, part.remedy)
 		}
 	}

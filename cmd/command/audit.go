@@ -19,11 +19,11 @@ import (
 
 type auditRecordsCmd struct {
 	Algorithm  string   `arg:"" help:"Algorithm to attack, see \"dyad lab algorithms\"."`
-	Mode       string   `default:"certified" enum:"certified,paper" help:"certified or paper; the attacked claim is the guarantee that the report of the mode prints."`
+	Mode       string   `default:"certified" enum:"certified,paper" help:"certified or paper. The attack tests the guarantee in the report of this mode."`
 	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	N          int      `positive:"" within:"[2,]" short:"n" default:"64" help:"Number of records."`
-	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows, and the two data sets differ in all rows of one. Default: each row is a record."`
+	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows, and the two data sets differ in all rows of one person. Default: each row is a record."`
 	D          int      `positive:"" short:"d" default:"2"`
 	Choose     int      `positive:"" name:"choose-interactions" placeholder:"K" help:"As in a schema."`
 	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
@@ -32,14 +32,14 @@ type auditRecordsCmd struct {
 	StepSize   float64  `positive:"" placeholder:"ETA"`
 	TotalStep  float64  `positive:"" aliases:"path" placeholder:"H"`
 	Batch      int      `positive:"" name:"batch-records" placeholder:"M"`
-	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear: the loss that attains the sensitivity bounds of the task; or any loss of train."`
+	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"Any loss of train, or linear, which attains the sensitivity bounds of the task."`
 
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V"`
 	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start at the matrix where one record moves the gradient most, not at a multiple of the identity. The guarantee holds for every public start."`
-	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that w lives in. Default: 1, or the public rule for other losses than linear."`
+	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that contains w. Default: 1 for the loss linear, else the public rule."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
-	Buffer     int                `help:"As for online; 0: all earlier records."`
+	Buffer     int                `help:"As for online. 0 keeps all earlier records."`
 	Reservoir  bool
 	Secret     bool          `name:"secret-state"`
 	Method     string        `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
@@ -59,7 +59,7 @@ func (c *canaryNumbers) UnmarshalText(text []byte) error {
 		if n, err := strconv.Atoi(s); err == nil && n > 0 {
 			*to = n
 		} else if to == &c.made || both {
-			return errors.New("want M or M/K; both must be positive whole numbers")
+			return errors.New("want M or M/K, where M and K are positive whole numbers")
 		}
 	}
 	return nil
@@ -227,11 +227,11 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 			continue
 		}
 		if c.PersonRows > 0 {
-			return nil, badInput("--person-rows is for batch algorithms: rows that one person adds at several times are " +
-				"several records of a stream")
+			return nil, badInput("--person-rows is only for batch algorithms; in a stream, rows that one person adds at " +
+				"several times are several records")
 		}
 		if c.Method == "canaries" {
-			return nil, badInput("--method canaries is for batch algorithms; leave it out")
+			return nil, badInput("--method canaries is only for batch algorithms; leave --method out")
 		}
 		if c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
 			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online "+
@@ -342,7 +342,7 @@ func (c *auditRecordsCmd) streamPlan(s algorithms.Stream) (*algorithms.Plan, err
 
 // auditNetworkFlags are the flags for a network as the audited model.
 type auditNetworkFlags struct {
-	ModelKind string  `name:"model" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train; gradient-perturbation, dpgdc2 and subsampled-descent train networks."`
+	ModelKind string  `name:"model" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train. Networks need gradient-perturbation, dpgdc2 or subsampled-descent."`
 	Hidden    []int   `needs:"model=mlp" placeholder:"N"`
 	Dim       int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M"`
 	Clip      float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C"`

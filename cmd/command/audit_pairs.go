@@ -66,9 +66,9 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 	}
 	switch {
 	case shape.Classes && c.PairCount != 0:
-		return audit.Target{}, badInput("--pairs is for listed pairs; leave it out with --tuple and --all-pairs")
+		return audit.Target{}, badInput("--pairs is only for listed pairs; leave --pairs out with --tuple and --all-pairs")
 	case !shape.Classes && c.Density != 0:
-		return audit.Target{}, badInput("--density draws pairs, but an audit chooses its pairs: give their number " +
+		return audit.Target{}, badInput("--density draws pairs, but an audit chooses its pairs; give the number of pairs " +
 			"with --pairs")
 	case !shape.Classes:
 		c.Kappa = cmp.Or(c.Kappa, c.DegreeCap, 1)

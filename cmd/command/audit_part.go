@@ -62,8 +62,8 @@ func (f auditFlags) join(a *app, target audit.Target) (*audit.Report, error) {
 
 // auditFlags are the flags of an attack.
 type auditFlags struct {
-	BlackBox   bool          `help:"The adversary does not know the random draws; every run is a complete run. Slower and weaker. Always on if the guarantee rests on secret batches or steps."`
-	Runs       int           `positive:"" help:"Runs on each of the two data sets; half of them choose the attack. Default: 40000, or 10000 with --black-box, or up to 200000 with --time."`
+	BlackBox   bool          `help:"Attack without the random draws, in complete runs. This is slower and weaker, and always on if the guarantee rests on secret batches or steps."`
+	Runs       int           `positive:"" help:"Runs on each of the two data sets. Half of the runs choose the attack. Default: 40000, or 10000 with --black-box, or up to 200000 with --time."`
 	Time       time.Duration `positive:"" placeholder:"30s" help:"Stop after this time with the bound so far, which holds with the same confidence."`
 	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`

@@ -221,7 +221,7 @@ func TestAuditSaysWhereItHasNoPower(t *testing.T) {
 	}
 	// A gap that is not yet told from that of half the claim: the control gives a number of runs.
 	code, out, errs = dyad(t, t.TempDir(), strings.Fields("lab audit moments -n 400 -d 4 --set choose-interactions=1 --epsilon 200 --runs 60")...)
-	if found := regexp.MustCompile(`these runs; at least about (\d+) are needed`).FindStringSubmatch(out); code != exitOK || found == nil || len(found[1]) < 3 {
+	if found := regexp.MustCompile(`these runs; at least about (\d+) runs are needed`).FindStringSubmatch(out); code != exitOK || found == nil || len(found[1]) < 3 {
 		t.Errorf("exit %d, no number of runs: %s%s", code, out, errs)
 	}
 }

@@ -17,14 +17,15 @@ func auditText(r *audit.Report, plot string) string {
 		r.Records, r.Features)
 	line(&b, "attack", "%s; %s", r.Access, r.Instance)
 	if r.Planned > 0 {
-		line(&b, "", "%d runs on each of two neighbours, half of them to choose the attack; seed %d", r.Runs, r.Seed)
+		line(&b, "", "%d runs on each of two neighbouring data sets; half of the runs choose the attack; seed %d",
+			r.Runs, r.Seed)
 	}
 	if r.Stopped != "" {
 		line(&b, "", "stopped before %d runs (%s): these are the bounds of the last check before the stop, which hold with "+
 			"the same confidence", r.Planned, r.Stopped)
 	}
 	if r.Move > 0 {
-		line(&b, "", "the exact vectors move %.4g of the distance that the certificate allows", r.Move)
+		line(&b, "", "the exact vectors move by %.4g of the distance that the certificate allows", r.Move)
 	}
 	claim := fmt.Sprintf("epsilon %.6g at delta %.6g", r.Epsilon, r.Delta)
 	switch {
@@ -69,18 +70,18 @@ func writeTightness(b *strings.Builder, r *audit.Report) {
 	if !r.Holds() {
 		return
 	}
-	control := "is refuted by these runs: a leak of twice the claim would be seen"
+	control := "is refuted by these runs, so a leak of twice the claim would be found"
 	if !r.HalfRefuted {
 		control = "is NOT refuted by these runs"
 		switch {
 		case r.RunsForHalf > 0:
-			control += fmt.Sprintf("; about %d would do", r.RunsForHalf)
+			control += fmt.Sprintf("; about %d runs would be enough", r.RunsForHalf)
 		case r.Planned == 0:
 			control += "; try more --canaries, or --method runs"
 		case r.RunsAtLeast > 0:
-			control += fmt.Sprintf("; at least about %d are needed, or a larger --epsilon", max(r.RunsAtLeast, r.Runs+1))
+			control += fmt.Sprintf("; at least about %d runs are needed, or a larger --epsilon", max(r.RunsAtLeast, r.Runs+1))
 		case r.Shift != nil:
-			control += "; more --runs will not do, because gap/sd is too small: try a larger --epsilon"
+			control += "; more --runs will not help, because gap/sd is too small; try a larger --epsilon"
 		default:
 			control += "; try more --runs, or a larger --epsilon"
 		}
@@ -94,10 +95,9 @@ func auditVerdict(r *audit.Report) (verdict string) {
 	case r.Refuted():
 		verdict = "THE CLAIM IS REFUTED"
 	case r.Exceeds():
-		verdict = "THE CERTIFICATE IS EXCEEDED: the vectors move further than the noise is made for, and the claim " +
-			"does not hold"
+		verdict = "THE CERTIFICATE IS EXCEEDED: the vectors move further than the noise covers, so the claim does not hold"
 	case !r.Holds():
-		verdict = "THE NOISE IS WRONG: it is off its grid or repeats, so the claim does not hold"
+		verdict = "THE NOISE IS WRONG: some noise is off its grid or repeats, so the claim does not hold"
 	case r.HalfRefuted:
 		verdict = "the claim is not refuted (which does not prove it)"
 	default:

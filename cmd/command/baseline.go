@@ -5,7 +5,7 @@ import "dyad/algorithms"
 type baselineCmd struct {
 	trainedFlags
 	problemFlags
-	Algorithm string `placeholder:"NAME" help:"projected-gradient, offgiga, or one of yours. Default: projected-gradient."`
+	Algorithm string `placeholder:"NAME" help:"projected-gradient, offgiga, or your own one. Default: projected-gradient."`
 	holdoutFlags
 	Delta   *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Epsilon *float64 `hidden:""` // accepted so that a command line of dyad train can be reused
@@ -13,8 +13,8 @@ type baselineCmd struct {
 
 // Help returns a text with examples.
 func (baselineCmd) Help() string {
-	return `A model without noise, to compare a private one with. On private data it is charged: the total of the data id has no
-finite epsilon from then on, and the command asks before. A recipe of dyad train is taken without what it spends. Networks have none: train them at a large --epsilon.
+	return `Train without noise, to compare with a private model. On private data it is charged: the total of the data id has no
+finite epsilon from then on, and the command asks before. A recipe of dyad train is taken without what it spends. Networks have no baseline: train them at a large --epsilon.
 
 Examples:
   dyad baseline --data patients.csv --schema patients.yaml --public-data --holdout 0.3 --out baseline.json`
@@ -23,7 +23,7 @@ Examples:
 // Run trains without privacy.
 func (c *baselineCmd) Run(a *app) error {
 	if c.Epsilon != nil {
-		a.note("dyad: epsilon %g is not used: a baseline has no noise", *c.Epsilon)
+		a.note("dyad: epsilon %g is not used, because a baseline has no noise", *c.Epsilon)
 	}
 	return (&trainCmd{
 		trainedFlags: c.trainedFlags, holdoutFlags: c.holdoutFlags,

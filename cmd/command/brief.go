@@ -128,11 +128,12 @@ func (r *heldResult) writeSummary(b *strings.Builder, n int, unit string, public
 			text += fmt.Sprintf("; without privacy %.4f", *r.Baseline.AUC)
 		}
 		line(b, "held out", "%s%s%s", text,
-			pick(unit == "persons", "; it counts rows, so that a person with many rows weighs more", ""),
-			pick(public, "", "; an exact figure, not covered by the guarantee"))
+			pick(unit == "persons", "; this figure counts rows, so a person with many rows weighs more", ""),
+			pick(public, "", "; this exact figure is not covered by the guarantee"))
 	}
 	if p := r.HeldPrivate; p != nil {
-		line(b, "held out", "%d %s, evaluated privately and charged as well (run %s), saved as %s", n, unit, p.Run, p.Out)
+		line(b, "held out", "%d %s were evaluated privately by run %s, which was charged as well; the figures are in %s", n,
+			unit, p.Run, p.Out)
 		writeFigures(b, p.Figures)
 	}
 }
@@ -152,12 +153,12 @@ func (r *privateResult) brief(a *app) string {
 	} else if r.whole {
 		writeFigures(&b, r.Figures)
 	} else {
-		covering := fmt.Sprintf("(%g %% interval, covering sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
+		covering := fmt.Sprintf("(the %g %% interval covers sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
 		if f := r.Figures.AUC; f != nil {
 			line(&b, "AUC", "%s %s%s", between(*f), covering, tooWide(*f))
 		}
 		if f := r.Figures.Difference; f != nil {
-			line(&b, "AUC", "minus the AUC of the other model: %s %s", between(*f), covering)
+			line(&b, "AUC", "this AUC minus the AUC of the other model is %s %s", between(*f), covering)
 		}
 		for _, right := range r.Figures.Right {
 			line(&b, "accuracy", "%s %s, %s", between(right.Figure), covering, right.Classifier)
@@ -170,7 +171,7 @@ func (r *privateResult) brief(a *app) string {
 	} else if r.Out != "" {
 		line(&b, "next", "all figures and the derivation are in %s", r.Out)
 	} else { // the data are public
-		line(&b, "next", "--out FILE keeps these figures, with the derivation")
+		line(&b, "next", "--out FILE saves these figures and their derivation")
 	}
 	return b.String()
 }

@@ -10,7 +10,7 @@ type cli struct {
 	Verbose bool `name:"verbose" short:"v" help:"Write the whole report, with the proof."`
 
 	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A key of the recipe, an option that most runs leave as it is; \"dyad help keys\" explains all. May repeat."`
-	LogFormat string   `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"Format of standard error: text, or JSON with one object per line: time (when the command began), level and message."`
+	LogFormat string   `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"Format of standard error: text, or JSON with one object per line, which has time (when the command began), level and message."`
 
 	Start startCmd `cmd:"" group:"Prepare data:" help:"Begin with your own file: answer questions to get a schema and a recipe for a training."`
 	Data  dataCmd  `cmd:"" group:"Prepare data:" help:"Work with data files."`
@@ -36,8 +36,8 @@ type cli struct {
 	Baseline   baselineCmd   `cmd:"" help:"Train without privacy, to compare with."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
 	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
-	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, by a metric from pairs if you have one."`
-	Threshold  thresholdCmd  `cmd:"" help:"Choose a decision threshold with budget, so that predict prints classes."`
+	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, optionally with a metric from pairs."`
+	Threshold  thresholdCmd  `cmd:"" help:"Spend budget on a decision threshold, so that predict prints classes."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
 	Devices    devicesCmd    `cmd:"" help:"List the values of --device."`
@@ -67,26 +67,26 @@ type dataCmd struct {
 // evaluateCmd has a command for each kind of performance figures.
 type evaluateCmd struct {
 	Private evaluatePrivateCmd `cmd:"" help:"Release private figures; \"dyad evaluate MODEL --epsilon EPSILON\" is short for it."`
-	Exact   evaluateExactCmd   `cmd:"" help:"Print exact figures of public records, or of private ones without a guarantee."`
+	Exact   evaluateExactCmd   `cmd:"" help:"Print exact figures of records. For private records there is no guarantee."`
 	Compare evaluateCompareCmd `cmd:"" help:"Evaluate the difference of the AUCs of two models on the same records."`
 }
 
 type ledgerCmd struct {
 	Init   ledgerInitCmd   `cmd:"" help:"Set the most that may be spent on a data set."`
 	Show   ledgerShowCmd   `cmd:"" help:"Show what has been spent."`
-	Verify ledgerVerifyCmd `cmd:"" help:"Check that no line was changed or lost."`
+	Verify ledgerVerifyCmd `cmd:"" help:"Check that no ledger line was changed or lost."`
 
 	Key  ledgerKeyCmd  `cmd:"" help:"Make or show the key that signs releases."`
 	Sign ledgerSignCmd `cmd:"" help:"Sign a file that a run released."`
 
-	Compact ledgerCompactCmd `cmd:"" help:"Move finished runs to an archive; totals stay."`
+	Compact ledgerCompactCmd `cmd:"" help:"Move finished runs to an archive. Totals remain."`
 }
 
 type localCmd struct {
 	Plan     localPlanCmd     `cmd:"" help:"Print the protocol and its guarantee without reading any data."`
-	Simulate localSimulateCmd `cmd:"" help:"Run users and server over a data file, or over synthetic records."`
-	Server   localServerCmd   `cmd:"" help:"Serve a protocol over HTTP: publish the model, take one message of every user an epoch."`
-	Client   localClientCmd   `cmd:"" help:"Answer a server with one privatised message; the record stays here."`
+	Simulate localSimulateCmd `cmd:"" help:"Simulate users and server on a data file or synthetic records."`
+	Server   localServerCmd   `cmd:"" help:"Serve a protocol over HTTP: publish the model, take one message per user and epoch."`
+	Client   localClientCmd   `cmd:"" help:"Answer a server with one privatised message. The record stays here."`
 	Model    localModelCmd    `cmd:"" help:"Save the model that a server publishes, for predict."`
 	Token    localTokenCmd    `cmd:"" help:"Make the tokens with which users prove their ids to a server."`
 	Audit    localAuditCmd    `cmd:"" help:"Attack the messages of a method and bound their epsilon from below."`
@@ -99,7 +99,7 @@ type lossesCmd struct {
 
 type pairsCmd struct {
 	Train   pairsTrainCmd   `cmd:"" help:"Train on labelled pairs of individuals: a metric, or scores from preferences."`
-	Plan    pairsPlanCmd    `cmd:"" help:"Print the whole privacy report of such a run without reading any data."`
+	Plan    pairsPlanCmd    `cmd:"" help:"Print the privacy report of a training on pairs without reading data."`
 	Inspect pairsInspectCmd `cmd:"" help:"Describe pairs and the graph behind them. The figures are private."`
 }
 
@@ -114,8 +114,8 @@ type labCmd struct {
 	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
 	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`
 	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
-	Reproduce  reproduceCmd  `cmd:"" help:"Repeat the tables and figures of the papers."`
+	Reproduce  reproduceCmd  `cmd:"" help:"Reproduce tables and figures of the papers."`
 	Algorithms algorithmsCmd `cmd:"" help:"List the algorithms, or explain one."`
 	Losses     lossesCmd     `cmd:"" help:"List the built-in losses, or prove the constants of your own."`
-	Influence  influenceCmd  `cmd:"" help:"Rank records by what they do to a fit without noise: influence functions, stability."`
+	Influence  influenceCmd  `cmd:"" help:"Rank records by their influence on a fit without noise, and compute its stability."`
 }

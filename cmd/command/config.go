@@ -60,7 +60,7 @@ func (c *config) place(s setting) string {
 // twice returns the error for a setting with several values that takes only one.
 func (c *config) twice(s setting) error {
 	why := pick(s.line > 0, ": --"+s.flag+" takes one value, not a list",
-		" is given twice, or also as a flag; it takes one value")
+		" is given twice, or also as a flag, but takes one value")
 	return badInput("%s%s", c.place(s), why)
 }
 
@@ -195,7 +195,7 @@ func (c *config) read() error {
 	if err := c.add(mapping(body), ""); err != nil || len(c.settings) > before {
 		return err
 	}
-	return badInput("%s: want lines such as \"epsilon: 1\": names of flags with their values", c.path)
+	return badInput("%s: want lines such as \"epsilon: 1\", which have names of flags and their values", c.path)
 }
 
 // add adds the settings of a mapping. If part is not "", the settings belong to this part of a recipe.

@@ -53,14 +53,14 @@ func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bo
 
 // unsoundFlag is the --paper-unsound flag.
 type unsoundFlag struct {
-	PaperUnsound bool `needs:"mode=paper" help:"With --mode paper, and --public-data unless it is a plan: drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover these changes, and every output says so."`
+	PaperUnsound bool `needs:"mode=paper" help:"For --mode paper with --public-data (not needed by a plan): drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover these changes, and every output says so."`
 }
 
 // checkUnsound returns an error if the flag could affect private data. No data have been read at this point.
 func (f unsoundFlag) checkUnsound(public bool) error {
 	if f.PaperUnsound && !public {
-		return badInput("--paper-unsound is for public data: add --public-data, which it needs even with a public schema. " +
-			"The paper proves nothing about this schedule")
+		return badInput("--paper-unsound is only for public data; add --public-data, which is required even with a public " +
+			"schema. The paper proves nothing about this schedule")
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func TestKilledRunsAreResumed(t *testing.T) {
 				if text := f.get(t, k.file); !strings.Contains(text, run) || !regexp.MustCompile(k.holds).MatchString(text) {
 					t.Errorf("the file of run %s, want %s: %s", run, k.holds, text)
 				}
-				f.dyad("verify", f.in(k.file), "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", k.verdict, "one charge of this plan and one release, of this file")
+				f.dyad("verify", f.in(k.file), "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", k.verdict, "one charge of this plan and one release of this file")
 				f.wantClean(t)
 			})
 		}

@@ -24,7 +24,7 @@ type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
 	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As for train, with --schema. Private data need --holdout-epsilon and are charged."`
 	Schema     string    `needs:"data" placeholder:"FILE"`
-	PublicData bool      `help:"As for train; the figures are exact."`
+	PublicData bool      `help:"As for train. The figures are exact."`
 	Dataset    string    `xor:"data" placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
 	Synthetic  string    `xor:"data" placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default, without other data: clinical."`
 	Records    int       `positive:"" default:"5000" help:"Number of synthetic records."`
@@ -35,8 +35,8 @@ type curveCmd struct {
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Algorithms []string  `name:"algorithm" aliases:"algorithms" placeholder:"NAME" help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
 	NoCeiling  bool      `help:"Leave out the models without privacy. Curves of private data never have them."`
-	Task       string    `default:"auc" enum:"auc,metric" help:"As for train; metrics are judged by nearest neighbours."`
-	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each is charged."`
+	Task       string    `default:"auc" enum:"auc,metric" help:"As for train. Metrics are judged by nearest neighbours."`
+	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each split is charged."`
 	Noises     int       `positive:"" default:"1" help:"Draws of noise for each split."`
 	PublicSeed uint64    `aliases:"split-seed" default:"1" help:"Seed of synthetic data and of the noise on public data."`
 	Out        string    `short:"o" default:"curve" placeholder:"PREFIX" help:"Prefix of the files: PREFIX.csv, PREFIX-summary.csv and the pictures."`
@@ -53,7 +53,7 @@ type curveCmd struct {
 
 // privateCurve holds the flags of a curve on private data.
 type privateCurve struct {
-	HoldoutEpsilon *float64 `placeholder:"E" help:"As for train, for the figures of every run on private data."`
+	HoldoutEpsilon *float64 `placeholder:"E" help:"As for train. E is spent on the figures of every private run."`
 }
 
 // Help returns a text with examples.
@@ -105,7 +105,7 @@ func (c *curveCmd) Run(a *app) error {
 		return curveError(err)
 	}
 	if c.HoldoutEpsilon != nil || c.DataID != "" || c.Resume != "" || c.Seed != nil {
-		return badInput("--holdout-epsilon, --data-id, --resume and --seed are for private data")
+		return badInput("--holdout-epsilon, --data-id, --resume and --seed are only for private data")
 	}
 	bar := a.describedTracker("training")
 	o.Progress = func(p experiment.Progress) { bar.Step(p.Done, p.Total) }
@@ -173,12 +173,13 @@ func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 		"--algorithm": c.Algorithms != nil, "--delta": c.Delta != nil, "--splits": c.Splits != 0,
 	} {
 		if given {
-			return nil, nil, badInput("%s is in the plan %s; leave one of the two out", flag, c.Plan)
+			return nil, nil, badInput("%s is already set by the plan %s; leave the flag or the plan out", flag, c.Plan)
 		}
 	}
 	p, err := experiment.Load(c.Plan)
 	if err == nil && !c.PublicData && slices.ContainsFunc(p.Data, func(d experiment.Data) bool { return d.File != "" }) {
-		err = badInput("%s names data files, and a plan of experiments is for public data; add --public-data", c.Plan)
+		err = badInput("the plan %s names data files, but a plan of experiments is only for public data; add --public-data",
+			c.Plan)
 	}
 	folder := c.Dir
 	if err == nil && folder == "" {
@@ -247,7 +248,8 @@ func plainName(name string) string {
 func (c *curveCmd) fromCatalog(a *app) (d experiment.Data, set *dataset.Dataset, err error) {
 	e, ok := catalog.Find(c.Dataset)
 	if !ok || e.Schema == "" {
-		return d, nil, badInput("there is no ready schema for a data set %q; \"dyad data list\" names them", c.Dataset)
+		return d, nil, badInput("there is no ready schema for the data set %q; \"dyad data list\" names the data sets",
+			c.Dataset)
 	}
 	text, err := fs.ReadFile(catalog.Schemas, e.Schema+".yaml")
 	if err != nil {
@@ -341,7 +343,7 @@ func (r curveResult) text() string {
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "picture   %s\n", f)
 	}
-	b.WriteString("guarantee none: the data count as public and the noise is seeded. Do not use these figures to choose " +
-		"options for private data of the same people\n")
+	b.WriteString("guarantee there is none, because the data count as public and the noise is seeded. Do not use these " +
+		"figures to choose options for private data of the same people\n")
 	return b.String()
 }

@@ -28,7 +28,7 @@ func (c *curveCmd) checkPrivate() error {
 	case len(c.N) > 1:
 		return badInput("a curve of private data has one number of training records, but -n gives %d numbers", len(c.N))
 	case c.Retry || c.Parallel != 1:
-		return badInput("--retry and --parallel are for public data")
+		return badInput("--retry and --parallel are only for public data")
 	}
 	return nil
 }
@@ -168,8 +168,8 @@ func (r *privateCurveResult) text() string {
 	for _, x := range r.Rows {
 		line(&b, "AUC", "epsilon %-6g %s: %.4f (%.4f to %.4f)", x.Epsilon, x.Algorithm, x.AUC, x.Low, x.High)
 	}
-	line(&b, "intervals", "%g %%, covering the sampling of the held-out records and the noise of their figures, for the "+
-		"model of that run", 100*defaultConfidence)
+	line(&b, "intervals", "%g %% intervals for the model of each run; they cover the sampling of the held-out records "+
+		"and the noise of their figures", 100*defaultConfidence)
 	for _, f := range slices.Concat([]string{r.Out, r.CSV}, r.Figures) {
 		line(&b, "file", "%s", f)
 	}

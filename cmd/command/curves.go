@@ -21,7 +21,7 @@ const mostCurves = 12
 
 // curvesFlag is the flag that requests the curves of a model.
 type curvesFlag struct {
-	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score: numbers as JSON, or a figure of the columns of numbers as SVG, PDF or PNG, by the ending. Interactions are in JSON only. They are computed from the model file alone."`
+	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score, computed from the model file alone. The ending chooses JSON, or a picture of the numeric columns as SVG, PDF or PNG. Only JSON has the interactions."`
 }
 
 // check returns an error if the file cannot be written or the model has no curves.
@@ -75,9 +75,10 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 }
 
 // bandWords describe the coverage of a band.
-const bandWords = "95 % for the noise that was added to the signed sum, the second moments (to first order) and the " +
-	"gradients, over the whole curve at once, given the matrix, ridge, damping and length as released; not for the noise " +
-	"of the number of positives and the centre, the shrinkage by the ridge, or the sampling of the records"
+const bandWords = "95 %, over the whole curve at once, for the noise that was added to the signed sum, the second " +
+	"moments (to first order) and the gradients, given the matrix, ridge, damping and length as released; a band does " +
+	"not cover the noise of the number of positives and of the centre, the shrinkage by the ridge, or the sampling of the " +
+	"records"
 
 // curveFigure returns the figure of a numeric column.
 func curveFigure(c curves.Curve) experiment.Figure {
@@ -120,7 +121,7 @@ func curvesSection(m *model) (s page.Section, err error) {
 	all = slices.DeleteFunc(all, func(c curves.Curve) bool { return c.X == nil })
 	span := func(c curves.Curve) float64 { return slices.Max(c.Y) - slices.Min(c.Y) }
 	slices.SortStableFunc(all, func(a, b curves.Curve) int { return cmp.Compare(span(b), span(a)) })
-	t := page.Table{Caption: "Columns of numbers, in the order of how far they move scores",
+	t := page.Table{Caption: "Numeric columns, in the order of how far they move scores",
 		Head: []string{"column", "from lowest to highest", "shape"}}
 	for k, c := range all {
 		t.Add(c.Name, fmt.Sprintf("%.4g", span(c)), c.Bend)

@@ -40,7 +40,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 		Surfaces []curves.Surface
 	}
 	text = must.Get(os.ReadFile(filepath.Join(dir, "c.json")))(t)
-	if err := json.Unmarshal(text, &got); err != nil || len(got.Curves) != len(want) || !strings.Contains(got.Band, "not for") {
+	if err := json.Unmarshal(text, &got); err != nil || len(got.Curves) != len(want) || !strings.Contains(got.Band, "does not cover") {
 		t.Fatalf("%d curves of %d, %q: %v", len(got.Curves), len(want), got.Band, err)
 	}
 	for k, c := range got.Curves {
@@ -55,7 +55,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	must.Err(os.Stat(filepath.Join(dir, "model.html")))(t, "a page that nobody asked for")
 	mustRun(t, dir, "report", "model.json")
 	page := must.Get(os.ReadFile(filepath.Join(dir, "model.html")))(t)
-	for _, words := range []string{"curve:3: each column of numbers adds a curve to the score", "not for the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex"} {
+	for _, words := range []string{"curve:3: each column of numbers adds a curve to the score", "a band does not cover the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex"} {
 		if !strings.Contains(string(page), words) {
 			t.Errorf("the page does not have %q", words)
 		}

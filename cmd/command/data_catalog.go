@@ -96,7 +96,7 @@ type fetchResult struct {
 func (c *dataFetchCmd) Run(a *app) error {
 	e, ok := catalog.Find(c.Name)
 	if !ok {
-		return badInput("no data set %q; \"dyad data list\" names them", c.Name)
+		return badInput("there is no data set %q; \"dyad data list\" names the data sets", c.Name)
 	}
 	dir, err := c.folder(e.Name)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *dataFetchCmd) Run(a *app) error {
 		r.Files = append(r.Files, got)
 		fmt.Fprintf(&b, "file    %s (%s, %d bytes uncompressed)\n        %s: %s\n", got.Path,
 			pick(got.Cached, "in the cache", "fetched"), got.Bytes,
-			pick(got.Checked, "SHA-256 checked", "NOT CHECKED: the catalogue does not know its SHA-256"), got.SHA256)
+			pick(got.Checked, "SHA-256 checked", "NOT CHECKED: the catalogue has no SHA-256 of this file"), got.SHA256)
 	}
 	if len(r.Files) == 0 {
 		return badInput("%s cannot be fetched: %s (%s)", e.Name, e.Note, e.Page)

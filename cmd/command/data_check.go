@@ -46,18 +46,19 @@ func (c *dataCheckCmd) Run(a *app) error {
 	r := checkResult{DataID: s.DataID, Public: s.Public, Features: e.FeatureNames(),
 		Unit: pick(s.ByPerson(), algorithms.OnePerson, algorithms.OneRecord), Schema: s}
 	var b strings.Builder
-	line(&b, "schema", "%s is valid: %d encoded features from %d columns; protected is %s", c.Schema, e.Dim(),
+	line(&b, "schema", "%s is valid; it makes %d encoded features from %d columns and protects %s", c.Schema, e.Dim(),
 		len(e.Columns()), r.Unit)
 	if auto {
-		line(&b, "basis", "auto: dyad train and dyad plan choose a basis; the number of features above is without a basis")
+		line(&b, "basis", "auto; dyad train and dyad plan choose a basis, and the number of features above is without a "+
+			"basis")
 	}
 	if pairs := e.Interactions(); len(pairs) > 0 {
 		line(&b, "pairs", "%d interactions make %d of the features", len(pairs), e.Dim()-pairs[0].Offset)
 	}
 	line(&b, "label", "%s", direction(s))
 	if from := s.FromDataColumns(); len(from) > 0 {
-		line(&b, "warning", "the ranges or categories of %s were taken from the data: replace them by what is known without "+
-			"the data, and add known_from where nothing changes", strings.Join(from, ", "))
+		line(&b, "warning", "the ranges or categories of %s were taken from the data: replace them by values that are "+
+			"known without the data, and add known_from where nothing changes", strings.Join(from, ", "))
 	}
 	if s.Draft != "" {
 		line(&b, "warning", "%s", algorithms.DraftAway)

@@ -10,9 +10,9 @@ import (
 )
 
 type dataInspectCmd struct {
-	File       []string `arg:"" help:"Data file; several, a folder or a pattern are read as one."`
+	File       []string `arg:"" help:"Data file. Several files, a folder or a pattern are read as one."`
 	Schema     string   `required:"" placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	PublicData bool     `help:"As for train: the figures may be shown around."`
+	PublicData bool     `help:"As for train. The figures may be published."`
 	labelsFlag
 }
 

@@ -24,7 +24,7 @@ func (f storeFlag) options(s *dataset.Schema, from dataFiles, o dataset.Options)
 	case "":
 	case "mmap":
 		if len(from.names) != 1 || !dataset.IsPack(from.names[0]) {
-			return o, badInput("--store mmap is for packs, and %s is not a pack; \"dyad data pack %s --schema FILE -o "+
+			return o, badInput("--store mmap is only for packs, but %s is not a pack; \"dyad data pack %s --schema FILE -o "+
 				"NAME.dyadpack\" makes a pack", from, from)
 		}
 	default:
@@ -37,7 +37,7 @@ func (f storeFlag) options(s *dataset.Schema, from dataFiles, o dataset.Options)
 }
 
 type dataPackCmd struct {
-	File   string `arg:"" help:"Data file; or several, packed as one: a folder, or a pattern in quotes."`
+	File   string `arg:"" help:"Data file, or several to pack as one: a folder, or a quoted pattern."`
 	Schema string `required:"" placeholder:"FILE"`
 	Out    string `writes:"pack" short:"o" required:"" placeholder:"FILE" help:"Pack to write, by custom NAME.dyadpack."`
 	Store  string `enum:",float64,float32" default:"" placeholder:"S" help:"float64, or float32 for half the size, with features rounded toward zero. Default: what the schema says, else float64."`

@@ -148,12 +148,12 @@ func (o schemaOutput) write(schema, memory []byte) error {
 func left(d *dataset.Drafted) string {
 	switch {
 	case bytes.Contains(d.Schema, []byte("\nbounds_from_data: true")):
-		return "replace its ranges by public ones, then delete its line bounds_from_data"
+		return "replace its ranges by public ranges, then delete its line bounds_from_data"
 	case len(d.FromData) == 0:
 		return "every range in it is an answer"
 	}
-	return "replace its ranges by public ones, then delete their marks (from_data); a file next to the schema keeps what " +
-		"the draft took from the data; its name ends in " + dataset.DraftedEnding
+	return "replace its ranges by public ranges, then delete their marks (from_data); the values that the draft took " +
+		"from the data are in a file next to the schema; the name of this file ends in " + dataset.DraftedEnding
 }
 
 // guesses lists the uncertain decisions of the draft and its open questions.
@@ -163,10 +163,10 @@ func (a *app) guesses(d *dataset.Drafted, o dataset.DraftOptions) {
 		a.note("dyad: several columns have two values, so the draft has no label; name the label column with --label: %s",
 			strings.Join(d.Candidates, ", "))
 	case d.Label != "" && o.Label == "" && o.Answers[d.Label].Role == "":
-		a.note("dyad: check the draft: label guessed: %s", d.Label)
+		a.note("dyad: check the draft: the label column was guessed to be %s", d.Label)
 	}
 	if len(d.Ignored) > 0 {
-		a.note("dyad: check the draft: columns are ignored for reasons that the draft states: %s",
+		a.note("dyad: check the draft: it states why these columns are ignored: %s",
 			strings.Join(d.Ignored, ", "))
 	}
 }

@@ -16,23 +16,23 @@ type dataSynthCmd struct {
 	File     string `arg:"" help:"CSV file to write, or a pack: NAME.dyadpack."`
 	Schema   string `placeholder:"FILE" help:"Also write its schema."`
 	N        int    `positive:"" within:"[2,]" not:"visits" why:"visits take --persons and --visit-rows" short:"n" help:"Number of records. Default: 2000."`
-	Seed     uint64 `default:"1" help:"Seed; the file is the same for the same seed and numbers."`
+	Seed     uint64 `default:"1" help:"Seed. The same seed and numbers give the same file."`
 	Force    bool
-	Features int    `positive:"" placeholder:"D" help:"For a pack: write records of D uniform numbers and a label instead of clinical records, as many as fit on the disk."`
-	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As for data pack, if a pack is written."`
+	Features int    `positive:"" placeholder:"D" help:"For a pack: write records of D uniform numbers and a label instead of clinical records. Only the disk limits their number."`
+	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As for data pack. Only a pack takes it."`
 	visitsFlags
 }
 
 // visitsFlags are the flags that require --visits.
 type visitsFlags struct {
-	Visits        bool   `help:"Write hospital visits as a German spreadsheet does, several of one person."`
+	Visits        bool   `help:"Write hospital visits, several per person, as a German spreadsheet does."`
 	Persons       int    `positive:"" needs:"visits" help:"With --visits: number of persons. Default: 70000."`
 	VisitRows     int    `aliases:"rows" positive:"" needs:"visits" help:"With --visits: number of rows. Default: 10/7 of the persons."`
 	MaxRows       int    `positive:"" needs:"visits" help:"With --visits: maximum number of rows of a person. Default: 40."`
 	Encoding      string `enum:",utf-8,windows-1252" default:"" placeholder:"NAME" needs:"visits" help:"With --visits: utf-8 (default) or windows-1252, which is Latin-1 for this file."`
 	Answers       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write what the hospital knows of its columns, for \"dyad data schema --answers\"."`
 	HeldOut       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write a file of other persons, a quarter as many."`
-	HeldOutSchema string `placeholder:"FILE" needs:"held-out" help:"With --visits: the schema of that file."`
+	HeldOutSchema string `placeholder:"FILE" needs:"held-out" help:"The schema of the file of --held-out."`
 }
 
 // Help returns a text with examples.
@@ -90,7 +90,7 @@ func (c *dataSynthCmd) Run(a *app) error {
 	var text string
 	switch {
 	case !isPack && (c.Features != 0 || c.Store != ""):
-		return badInput("--features and --store are for a pack; give the file a name that ends in .dyadpack")
+		return badInput("--features and --store are only for a pack; give the file a name that ends in .dyadpack")
 	case isPack && c.Visits:
 		return badInput("visits are written as CSV; make a pack of them with \"dyad data pack\"")
 	case isPack:

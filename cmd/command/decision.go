@@ -30,8 +30,8 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 	if d.threshold, err = strconv.ParseFloat(f.Threshold, 64); err != nil {
 		r, err := readFigures(f.Threshold, m)
 		if !exists(f.Threshold) {
-			return nil, badInput("--threshold is %q, want a score such as 0.25, or a file of \"dyad threshold\", and there is "+
-				"no such file; scores are not percentages", f.Threshold)
+			return nil, badInput("--threshold is %q, which is neither a score such as 0.25 nor an existing file of \"dyad "+
+				"threshold\"; scores are not percentages", f.Threshold)
 		}
 		if err != nil {
 			return nil, badInput("--threshold is neither a number nor a file of \"dyad threshold\" for this model: %v", err)
@@ -45,7 +45,8 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 	if math.IsNaN(d.threshold) || math.IsInf(d.threshold, 0) {
 		return nil, badInput("--threshold is %v, want a finite number", d.threshold)
 	}
-	if err := needs(m, input.Needs{TwoClasses: "--threshold is for two classes, and the labels of the model are grades"}); err != nil {
+	if err := needs(m, input.Needs{TwoClasses: "--threshold is only for two classes, but the labels of the model are " +
+		"grades"}); err != nil {
 		return nil, err
 	}
 	d.positive, d.negative = "positive", "negative"

@@ -23,7 +23,7 @@ import (
 
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
 type deviceFlag struct {
-	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N, the N-th NVIDIA GPU from 0. The method and its guarantee can depend on the device. Default: auto, a GPU if one is here and measured as faster, else the CPU. Times are measured at the first use, in about 2 s, and kept in gpu-times.json in the folder of the ledger."`
+	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N. N counts NVIDIA GPUs from 0. The method and its guarantee can depend on the device. Default: auto, a GPU if one is here and measured as faster, else the CPU. Times are measured at the first use, in about 2 s, and kept in gpu-times.json in the folder of the ledger."`
 	device *device.Device
 	crew   engine.Team // nil if this process works alone
 }
@@ -65,8 +65,8 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	if !ok {
 		return false
 	}
-	from := pick(f.Measured, "by times that were measured on such a GPU",
-		"predicted from instruction counts and the data sheet: no run on this GPU was measured")
+	from := pick(f.Measured, "computed from times that were measured on such a GPU",
+		"predicted from instruction counts and the data sheet, because no run on this GPU was measured")
 	z := p.Needs(narrow)
 	r.Add("estimated_memory_bytes", z.Memory(1))
 	r.Add("estimated_passes", z.Passes)
@@ -74,9 +74,10 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	r.Add("gpu", f.GPU)
 	r.Add("gpu_memory_bytes", f.Memory)
 	line(b, "gpu", "%s (%s)", f.GPU, f.Device)
-	line(b, "gpu memory", "%s of %s; on the host about %s", algorithms.Size(float64(f.Memory)),
+	line(b, "gpu memory", "%s of %s are needed; the host needs about %s", algorithms.Size(float64(f.Memory)),
 		algorithms.Size(float64(f.Have)), algorithms.Size(z.Memory(1)))
-	line(b, "passes", "about %g over the records, %s each", algorithms.Roughly(z.Passes), algorithms.Size(z.Records))
+	line(b, "passes", "about %g passes over the records, which read %s each", algorithms.Roughly(z.Passes),
+		algorithms.Size(z.Records))
 	if f.Seconds > 0 {
 		r.Add("gpu_seconds_per_sum", f.Seconds)
 		r.Add("gpu_seconds_measured", f.Measured)
@@ -85,7 +86,7 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 			each, seconds = "a pass over the records", z.Passes*f.Seconds
 		}
 		r.Add("estimated_seconds", seconds)
-		line(b, "time", "%.2g s for %s, all of them %s; %s", f.Seconds, each, algorithms.Duration(seconds), from)
+		line(b, "time", "%.2g s for %s, and %s in total; %s", f.Seconds, each, algorithms.Duration(seconds), from)
 		if g, ok := gainOf(p, p.Spec.Kernel, narrow); ok {
 			g.write(b, r)
 		}
@@ -145,9 +146,9 @@ func (devicesCmd) Run(a *app) error {
 		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths,
 			pick(l.Default, "*", "")), " ") + "\n")
 	}
-	b.WriteString("A GPU pays for metrics, custom losses and many gradients. Moments gain little: reading is most of " +
-		"such a run.\n" +
-		"\"dyad plan\" for a GPU gives reading, copies and passes apart.\n")
+	b.WriteString("A GPU speeds up metrics, custom losses and many gradients. Moments gain little, because most of such " +
+		"a run is reading.\n" +
+		"\"dyad plan\" for a GPU states the times of reading, copies and passes.\n")
 	if missing != nil {
 		fmt.Fprintf(&b, "%s\n", plain(missing))
 	}
@@ -232,9 +233,10 @@ func pairAgreement(a, b embedding.Engine) (string, bool) {
 	}
 	diff, size := apart(sums)
 	if !(diff <= 1e-10*size) {
-		return fmt.Sprintf("sums over pairs differ from the CPU's by %.2g, relatively", diff/size), false
+		return fmt.Sprintf("the sums over pairs have a relative difference of %.2g from the CPU's sums", diff/size), false
 	}
-	return fmt.Sprintf("sums over pairs agree with the CPU's: %.1g", diff/size), true
+	return fmt.Sprintf("the sums over pairs agree with the CPU's sums; the relative difference is %.1g", diff/size),
+		true
 }
 
 // agreement compares two backends on random records. The gradient sums must differ by at most the sum of both
@@ -285,7 +287,8 @@ func agreement(a, b engine.Backend) (string, bool) {
 		}
 		diff, size := apart(sums)
 		if !(diff <= bound) {
-			return fmt.Sprintf("%s: the gradient differs from the CPU's by %.2g, relatively, more than the proved %.2g", method,
+			return fmt.Sprintf("%s: the relative difference of the gradient from the CPU's gradient is %.2g, which is more than "+
+				"the proved bound %.2g", method,
 				diff/size, bound/size), false
 		}
 		report = append(report, fmt.Sprintf("%s %.1g (bound %.1g)", method, diff/size, bound/size))

@@ -102,7 +102,7 @@ func (c *doctorCmd) ledgerState() (path string, ok bool, problem string) {
 		return "", false, err.Error()
 	}
 	if !exists(path) {
-		return path + " (not there yet; the first private run makes it)", true, ""
+		return path + " (does not exist yet; the first private run creates it)", true, ""
 	}
 	if _, err := ledger.Open(path); err != nil {
 		return path, false, err.Error()

@@ -134,7 +134,7 @@ func TestDraftsMemory(t *testing.T) {
 	}
 	memory := filepath.Join(dir, "p.yaml"+dataset.DraftedEnding)
 	run(exitOK, "data synth p.csv -n 300", "")
-	run(exitOK, "data schema p.csv --label outcome --out p.yaml", "keeps what the draft took")
+	run(exitOK, "data schema p.csv --label outcome --out p.yaml", "values that the draft took")
 	if info, err := os.Stat(memory); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v, %v", info, err)
 	}

@@ -29,7 +29,7 @@ type evaluateExactCmd struct {
 	ExactFigures bool      `not:"report track" why:"a page or a run folder is a release, and must not have exact figures of private records; --epsilon draws private figures" help:"Exact figures of private records. No guarantee covers them; do not publish them."`
 	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 	Neighbours   dataFiles `placeholder:"FILE" help:"For a metric: file of labelled records to search for nearest neighbours, e.g. the training file. If it is the data file, a record is not its own neighbour."`
-	Top          int       `positive:"" default:"10" help:"Ranks that count for NDCG and precision, with graded labels or query groups."`
+	Top          int       `positive:"" default:"10" help:"Top ranks to count for NDCG and precision, with graded labels or query groups."`
 	Force        bool
 	Yes          bool   `short:"y" hidden:""` // accepted; there is no charge to confirm
 	DataID       string `hidden:"" placeholder:"ID"`
@@ -82,7 +82,8 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	why := input.Needs{Scores: "a metric is evaluated by nearest neighbours: name the file of the neighbours with " +
 		"--neighbours FILE"}
 	if c.Neighbours.given() {
-		why = input.Needs{Metric: fmt.Sprintf("--neighbours is for a metric, and %s is a model of task %s", c.Model, m.Task)}
+		why = input.Needs{Metric: fmt.Sprintf("--neighbours is only for a metric, but %s is a model of task %s",
+			c.Model, m.Task)}
 	}
 	if err := needs(m, why); err != nil {
 		return err

@@ -27,7 +27,7 @@ Examples:
 // Run evaluates the difference.
 func (c *evaluateCompareCmd) Run(a *app) error {
 	if c.Epsilon == nil && (c.Resume != "" || c.Seed != nil) {
-		return badInput("--resume and --seed are for a private difference; add --epsilon")
+		return badInput("--resume and --seed are only for a private difference; add --epsilon")
 	}
 	m, err := a.openModel(c.Model, c.Ledger)
 	if err != nil {

@@ -29,7 +29,7 @@ func TestCompareTwoModels(t *testing.T) {
 	if math.Abs(f.Difference.Value-exact.Difference) > 5*f.DifferenceNoise || f.DifferenceNoise <= 0 || f.AUC != nil || private.Guarantee.Epsilon > 8 || private.Guarantee.Epsilon < 7.9 {
 		t.Errorf("private %+v, exact %+v", f.Difference, exact)
 	}
-	ends(t, dir, exitOK, "minus the AUC of the other model", append(compare, "--epsilon", "8", "--seed", "1")...)
+	ends(t, dir, exitOK, "minus the AUC of the other model is", append(compare, "--epsilon", "8", "--seed", "1")...)
 	ends(t, dir, exitOK, "+0.000000", "evaluate", "compare", "a.json", "--with", "a.json", "--data", "patients.csv", "--exact-figures")
 	ends(t, dir, exitOK, "no budget was charged", "evaluate", "compare", "a.json", "--with", "b.json", "--plan", "-n", "1000", "--epsilon", "1")
 	for want, args := range map[string][]string{

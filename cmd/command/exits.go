@@ -39,12 +39,12 @@ type exit struct {
 func exits() []exit {
 	return []exit{
 		{exitOK, "OK", "fine"},
-		{exitFailure, "FAILURE", "a failure, or a failed check; if standard error names a run, --resume continues it"},
+		{exitFailure, "FAILURE", "a failure, or a failed check; if standard error names a run, --resume continues this run"},
 		{exitDied, "DIED", "the program died, for instance for lack of memory: see the ledger (dyad ledger show)"},
 		{exitResource, "UNAVAILABLE", "device, budget or ledger unavailable"},
-		{exitElsewhere, "ELSEWHERE", "trained and charged, but the model is saved under another name than asked for"},
+		{exitElsewhere, "ELSEWHERE", "the model is trained and charged, but saved under another name than requested"},
 		{exitInput, "INPUT", "bad input, flag, schema or plan"},
-		{exitCancelled, "CANCELLED", "cancelled; if standard error names a run, --resume continues it"},
+		{exitCancelled, "CANCELLED", "cancelled; if standard error names a run, --resume continues this run"},
 	}
 }
 

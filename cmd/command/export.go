@@ -10,10 +10,10 @@ import (
 
 type exportCmd struct {
 	Model       string `arg:"" help:"Model file."`
-	ONNX        bool   `needs:"out" why:"it is a binary file" name:"onnx" xor:"format" help:"ONNX with the encoder inside: raw columns to scores, or to the space of a metric."`
-	SQL         string `name:"sql" xor:"format" placeholder:"duckdb|postgres|bigquery|snowflake|spark|sqlserver" help:"SELECT that adds the score to the rows of a table; linear scores."`
-	Python      bool   `xor:"format" help:"Python function that needs NumPy only; linear scores."`
-	Go          bool   `xor:"format" help:"Go function that needs the standard library only; linear scores."`
+	ONNX        bool   `needs:"out" why:"it is a binary file" name:"onnx" xor:"format" help:"ONNX with the encoder. It maps raw columns to scores, or to the space of a metric."`
+	SQL         string `name:"sql" xor:"format" placeholder:"duckdb|postgres|bigquery|snowflake|spark|sqlserver" help:"SELECT that adds a linear score to the rows of a table."`
+	Python      bool   `xor:"format" help:"Python function for linear scores. It needs only NumPy."`
+	Go          bool   `xor:"format" help:"Go function for linear scores. It needs only the standard library."`
 	NPZ         bool   `needs:"out" why:"it is a binary file" name:"npz" xor:"format" help:"NumPy archive of the numbers, for records that are encoded already."`
 	Safetensors bool   `needs:"out" why:"it is a binary file" xor:"format" help:"The same in safetensors."`
 	Table       string `default:"records" placeholder:"NAME" help:"Table of --sql."`
@@ -94,7 +94,7 @@ func (c *exportCmd) Run(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "export", "%s", fmt.Sprintf("%s, %d bytes, written to %s", format, len(text), c.Out))
-	line(&b, "guarantee", "%s; the result of the function for a record reveals something about this record, and nothing "+
-		"protects that", m.Guarantee.Words())
+	line(&b, "guarantee", "%s; the result of the function for a record reveals something about this record, and "+
+		"nothing protects this information", m.Guarantee.Words())
 	return a.emit(r, b.String())
 }

@@ -74,7 +74,7 @@ func value(x evaluate.Figure) string {
 
 // tooWide returns the end of the line of an AUC whose interval is too wide.
 func tooWide(auc evaluate.Figure) string {
-	return pick(auc.Vague(), "; this cannot tell a model with an AUC of 0.5 from a model with an AUC of 0.9", "")
+	return pick(auc.Vague(), "; this interval cannot tell a model with an AUC of 0.5 from a model with an AUC of 0.9", "")
 }
 
 // vague returns a sentence about figures that are too uncertain to be useful, or "" for other figures.
@@ -99,9 +99,9 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 		line(b, "positives", "about %.0f of %d %s, noise %.2g", f.Positives, f.Records, of, f.PositivesNoise)
 	}
 	if f.Difference != nil {
-		line(b, "AUC", "minus the AUC of the other model: %s; the noise alone has standard deviation %.2g",
+		line(b, "AUC", "this AUC minus the AUC of the other model is %s; the noise alone has standard deviation %.2g",
 			between(*f.Difference), f.DifferenceNoise)
-		line(b, "order", "they disagree on %.3g of the pairs of a positive and a negative", f.Disagreement)
+		line(b, "order", "the models disagree on %.3g of the pairs of a positive and a negative record", f.Disagreement)
 	}
 	for i, p := range f.Points {
 		label := pick(i == 0, "ROC", "")
@@ -109,12 +109,13 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 			between(p.Specificity), between(p.Accuracy))
 	}
 	if f.MeanLoss != nil {
-		line(b, "mean loss", "%.4f (%.4f to %.4f) of %s over pairs of a positive and a negative, each clipped to %.4g to %.4g", f.MeanLoss.Value, f.MeanLoss.Low, f.MeanLoss.High, f.LossOf, f.LossLow, f.LossHigh)
+		line(b, "mean loss", "%.4f (%.4f to %.4f) of %s over pairs of a positive and a negative record, each clipped to "+
+			"%.4g to %.4g", f.MeanLoss.Value, f.MeanLoss.Low, f.MeanLoss.High, f.LossOf, f.LossLow, f.LossHigh)
 	}
 	for _, r := range f.Right {
 		line(b, "accuracy", "%s, %s", between(r.Figure), r.Classifier)
 	}
-	line(b, "intervals", "%g %%, covering the sampling of the records and the noise", 100*f.Confidence)
+	line(b, "intervals", "%g %% intervals; they cover the sampling of the records and the noise", 100*f.Confidence)
 	if f.Wide {
 		line(b, "", "few records or a rare class make the intervals wide")
 	}
@@ -165,7 +166,7 @@ func figures(e *evaluation, format string) string {
 		line("accuracy", "%.4f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)
 	}
 	if e.Ranking != nil {
-		line("ranking", "%.4f of the pairs with different labels in the right order, mean over groups", *e.Ranking)
+		line("ranking", "%.4f of the pairs with different labels are in the right order, as a mean over groups", *e.Ranking)
 		line("NDCG", "%.4f at %d", *e.NDCG, e.Top)
 	}
 	if e.Precision != nil {
@@ -183,8 +184,9 @@ func (r *privateResult) writeChosen(b *strings.Builder) {
 	line(b, "threshold", "%.6g (aim: %s): sensitivity %s, specificity %s, accuracy %s", c.Threshold, c.Name,
 		between(c.Sensitivity), between(c.Specificity), between(c.Accuracy))
 	if !c.Reached {
-		line(b, "warning", "no operating point has a %s that is at least %g with its whole interval; this one comes "+
-			"nearest. More records or epsilon narrow the intervals, and --roc-thresholds places the points", c.Name, c.AtLeast)
+		line(b, "warning", "no operating point has a %s whose whole interval is at least %g; this operating point comes "+
+			"nearest. More records or a larger epsilon narrow the intervals, and --roc-thresholds places the points",
+			c.Name, c.AtLeast)
 	}
 	if c.Never > c.Accuracy.Value {
 		line(b, "warning", "classifying every record as negative is right for %.4f of the records, more often than "+

@@ -80,7 +80,7 @@ func (a *app) printModel(m *model, cause error) error {
 	if err != nil {
 		return fmt.Errorf("the model is lost: %w", errors.Join(cause, err))
 	}
-	return fmt.Errorf("%w\nthe model was written to standard output instead; save it", cause)
+	return fmt.Errorf("%w\nthe model was written to standard output instead; save this output", cause)
 }
 
 // asResult adds advice to the error about a model that was saved elsewhere than requested.

@@ -63,13 +63,15 @@ func (g gain) words() string {
 	case f < leastGain:
 		share := math.Round(100 * g.reading / (g.reading + g.onCPU))
 		if share < 50 {
-			return "this run gains little from a GPU: the copies and passes there take nearly as long as the passes on the CPU"
+			return "this run gains little from a GPU, because copies and passes on a GPU take nearly as long as the passes " +
+				"on the CPU"
 		}
-		return fmt.Sprintf("this run gains little from a GPU: %g %% of its time is reading", share)
+		return fmt.Sprintf("this run gains little from a GPU, because %g %% of its time is reading", share)
 	case f < 10:
-		return fmt.Sprintf("a GPU makes this run about %.1f times as fast, reading included; predicted", f)
+		return fmt.Sprintf("a GPU is predicted to make this run about %.1f times as fast, reading included", f)
 	default:
-		return fmt.Sprintf("a GPU makes this run about %g times as fast, reading included; predicted", algorithms.Roughly(f))
+		return fmt.Sprintf("a GPU is predicted to make this run about %g times as fast, reading included",
+			algorithms.Roughly(f))
 	}
 }
 
@@ -80,8 +82,8 @@ func (g gain) write(b *strings.Builder, r *algorithms.Report) {
 	r.Add("estimated_passes_seconds", g.passes)
 	r.Add("estimated_passes_cpu_seconds", g.onCPU)
 	r.Add("gpu_gain", g.factor())
-	line(b, "parts", "reading %g s (Parquet, %d processors), copies to the GPU %g s, passes %g s; passes on these "+
-		"processors %g s", algorithms.Roughly(g.reading), readingProcessors,
+	line(b, "parts", "reading takes %g s (Parquet, %d processors), copies to the GPU take %g s, and passes take %g s; "+
+		"passes on these processors take %g s", algorithms.Roughly(g.reading), readingProcessors,
 		algorithms.Roughly(g.copying), algorithms.Roughly(g.passes), algorithms.Roughly(g.onCPU))
 	line(b, "gain", "%s", g.words())
 }
@@ -99,6 +101,6 @@ func gainElsewhere(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	}
 	if g, ok := gainOf(p, k, narrow); ok && len(p.Work.Sums) > 0 && g.factor() >= leastGain {
 		r.Add("gpu_gain", g.factor())
-		line(b, "gain", "%s for an NVIDIA H200, see --device cuda:%s", g.words(), key)
+		line(b, "gain", "%s; this is for an NVIDIA H200, see --device cuda:%s", g.words(), key)
 	}
 }

@@ -51,7 +51,7 @@ func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64
 		return nil, badInput("--holdout-epsilon is not for choose_interactions, whose pairs are known only after the " +
 			"training: evaluate the saved model (dyad evaluate MODEL --data FILE --holdout F --epsilon E)")
 	case f.ExactFigures || public:
-		return nil, badInput("--holdout-epsilon is for private data without --exact-figures")
+		return nil, badInput("--holdout-epsilon is only for private data without --exact-figures")
 	}
 	return lib.PlanFigures(s, f.figures(m, delta))
 }
@@ -164,7 +164,7 @@ func (c *trainCmd) resumeHeld(a *app, model string) error {
 			continue
 		}
 		if e.Resume = one.Run; one.Type == "finish" && !exists(one.Kept.Place) {
-			a.note("dyad: run %s, of the figures of the held-out records, is complete", one.Run)
+			a.note("dyad: run %s, which evaluated the held-out records, is complete", one.Run)
 			return nil
 		}
 	}
@@ -262,15 +262,15 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 			line(b, "", "these figures count rows, so a person with many rows weighs more")
 		}
 		if !public {
-			line(b, "", "computed from private records: these figures are not covered by the guarantee")
+			line(b, "", "these figures were computed from private records and are not covered by the guarantee")
 		}
 	}
 	if r.HeldCommand != "" {
-		line(b, "held out", "%d %s were not scored; for private figures of them:", n, unit)
+		line(b, "held out", "%d %s were not scored; this command releases private figures of them:", n, unit)
 		line(b, "", "%s", r.HeldCommand)
 	}
 	if p := r.HeldPrivate; p != nil {
-		line(b, "held out", "%d %s, evaluated privately", n, unit)
+		line(b, "held out", "%d %s were evaluated privately", n, unit)
 		b.WriteString(p.Report.Text())
 		p.outcome().writeLedger(b)
 		writeFigures(b, p.Figures)
@@ -284,7 +284,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 // plannedHoldout holds the flags of a plan that includes the cost of held-out figures.
 type plannedHoldout struct {
 	Holdout        *float64 `within:"[0,1)" placeholder:"F" xor:"held"`
-	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As for train; also print the plan of the figures and the sum of both charges."`
+	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As for train. Also print the plan of the figures and the sum of both charges."`
 
 	// HoldoutRecords is an old flag that --holdout replaced. With it, -n is the number of training records.
 	HoldoutRecords int `hidden:"" positive:"" needs:"holdout-epsilon" not:"holdout" placeholder:"M" help:"Records held out besides the n training records."`

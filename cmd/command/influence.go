@@ -13,13 +13,13 @@ import (
 )
 
 type influenceCmd struct {
-	Model        string    `arg:"" help:"Model file. Its loss, its encoding and, for a network, its weights as a start are used."`
-	Data         dataFiles `required:"" placeholder:"FILE" help:"As for train, with labels: the records that are left out one by one."`
+	Model        string    `arg:"" help:"Model file. The fit uses its loss, its encoding and, for a network, its weights as start."`
+	Data         dataFiles `required:"" placeholder:"FILE" help:"As for train. The labelled records are left out one by one."`
 	On           dataFiles `placeholder:"FILE" help:"Records over which the mean loss is computed. Default: those of --data."`
 	L2           float64   `name:"l2" default:"0.01" help:"Coefficient of the L2 term of the objective."`
 	Envelope     float64   `positive:"" placeholder:"MU" help:"Replace phi by its Moreau envelope, for a loss with kinks."`
-	LeaveOut     int       `aliases:"check" positive:"" placeholder:"N" help:"Really leave out N records, spread over the ranking, and compare."`
-	Stability    bool      `help:"Coefficients of pairwise stability, with n^3 losses of pairs."`
+	LeaveOut     int       `aliases:"check" positive:"" placeholder:"N" help:"Refit without each of N records, spread over the ranking, and compare."`
+	Stability    bool      `help:"Compute pairwise stability, from n^3 losses of pairs."`
 	Top          int       `positive:"" default:"5" help:"Records to show at each end of the ranking."`
 	PublicData   bool
 	ExactFigures bool   `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
@@ -59,8 +59,8 @@ func (c *influenceCmd) Run(a *app) error {
 	case err != nil:
 		return err
 	case !c.PublicData && !c.ExactFigures:
-		return badInput("the data count as private, and an influence is an exact figure of a record: --public-data declares " +
-			"the data public, --exact-figures prints figures that no guarantee covers")
+		return badInput("the data count as private, and an influence is an exact figure of a record; --public-data " +
+			"declares the data public, and --exact-figures prints figures that no guarantee covers")
 	case c.Plot != "":
 		if err := checkPlot(c.Plot); err != nil {
 			return err
@@ -95,7 +95,8 @@ func (c *influenceCmd) Run(a *app) error {
 		bar.Step(done, total)
 	}
 	o.Estimate = func(seconds float64) {
-		a.note("dyad: --stability takes %s for the losses of %d records left out, by a measurement of the first pairs",
+		a.note("dyad: --stability takes %s for the losses of %d left-out records; this time is an estimate from the first "+
+			"pairs",
 			algorithms.Duration(seconds), data.Records.Len())
 	}
 	i, err := m.Influence(a.ctx, lib.NewData(data), o)
@@ -156,10 +157,11 @@ func (r *influenceResult) text(top int) string {
 	}
 	fmt.Fprintln(&b)
 	if r.Pearson != nil {
-		line(&b, "check", "%d records left out: correlation of predicted and exact changes %.4f, of their ranks %.4f",
+		line(&b, "check", "%d records were left out; the correlation of predicted and exact changes is %.4f, and that of "+
+			"their ranks is %.4f",
 			len(r.Checked), *r.Pearson, *r.Rank)
 	} else if len(r.Checked) > 0 {
-		line(&b, "check", "%d records left out; see --json", len(r.Checked))
+		line(&b, "check", "%d records were left out; --json shows them", len(r.Checked))
 	}
 	if r.Uniform != nil && *r.Uniform > 0 {
 		bound := ""
@@ -168,11 +170,13 @@ func (r *influenceResult) text(top int) string {
 		}
 		line(&b, "stability", "leaving out one record changes no pair's loss by more than %.3g, to first order%s",
 			*r.Uniform, bound)
-		line(&b, "", "%.3g in the mean over the records, for the pair that changes most, which is %.2g times as much; "+
-			"Theorem 3 of Kang et al. gains that factor over uniform stability", *r.Expected, *r.Expected / *r.Uniform)
+		line(&b, "", "for the pair that changes most, the mean over the records is %.3g, which is %.2g times the "+
+			"value above; "+
+			"Theorem 3 of Kang et al. gains this factor over uniform stability", *r.Expected, *r.Expected / *r.Uniform)
 	}
 	if r.PL != nil {
-		line(&b, "PL ratio", "smallest seen %.4g at %d points; the constant mu is not larger", *r.PL, r.PLPoints)
+		line(&b, "PL ratio", "the smallest value found is %.4g at %d points; the constant mu is not larger",
+			*r.PL, r.PLPoints)
 	}
 	some(&b, "table", r.Out)
 	line(&b, "guarantee", "%s", r.Guarantee)

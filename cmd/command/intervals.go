@@ -32,9 +32,9 @@ func writeWeights(b *strings.Builder, of []weightInterval) {
 			pick(w.Low > 0 || w.High < 0, "  *", ""))
 	}
 	if of != nil {
-		line(b, "", "%s", fmt.Sprintf("%g %% intervals, each for itself, of the weights that minimise the released "+
-			"objective in the population: noise and", 100*defaultConfidence))
-		line(b, "", "sampling of the signed sum, with the second moments, centre and ridge as they were released; "+
-			"* excludes 0")
+		line(b, "", "%s", fmt.Sprintf("%g %% intervals, for each weight alone, of the minimiser of the released objective "+
+			"in the population; they cover noise and", 100*defaultConfidence))
+		line(b, "", "sampling of the signed sum, given the released second moments, centre and ridge; * marks intervals "+
+			"without 0")
 	}
 }

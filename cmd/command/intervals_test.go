@@ -32,7 +32,7 @@ func TestTrainIntervals(t *testing.T) {
 		}
 	}
 	code, out, errs := dyad(t, dir, append(args, "--out", "text.json", "--intervals")...)
-	if code != exitOK || !strings.Contains(out, "excludes 0") || !strings.Contains(out, "minimise the released objective in the population") {
+	if code != exitOK || !strings.Contains(out, "marks intervals without 0") || !strings.Contains(out, "minimiser of the released objective in the population") {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	mustRun(t, dir, "predict", "with.json", "--data", "patients.csv")

@@ -206,7 +206,8 @@ func (i *interview) persons() error {
 		for {
 			answer, err := i.read("Values of %s occur more than once. If the column names the person of a row, all rows of a "+
 				"person are protected together.\nHow many persons are there, a number that becomes public%s? [a number; "+
-				"\"public\" if the ids are public; n: it names no persons; a second number caps the rows of a person, default %d] ",
+				"\"public\" if the ids are public; n: the column names no persons; a second number caps the rows of a person, "+
+				"default %d] ",
 				screenText(c.Name), count, dataset.DefaultRowsPerPerson)
 			if err != nil {
 				return err
@@ -270,7 +271,7 @@ func (i *interview) codeBook() error {
 	for _, c := range i.d.Columns {
 		if c.Suggested != nil && i.open(c) {
 			if names = append(names, c.Name); len(names) == 1 {
-				i.say("\nThe values that the code book allows in each column. A range must hold by what is known without the data.")
+				i.say("\nThe values that the code book allows in each column. A range must be known without the data.")
 			}
 			fmt.Fprintf(w, "  %s\t%s\t%s\n", screenText(c.Name), c.Suggested.Quantity, c.Suggested.Text())
 		}
@@ -377,7 +378,7 @@ func parseAnswer(text string, c dataset.DraftedColumn) (known dataset.Answer, pr
 			return known, "want at least two values, separated by commas"
 		}
 	case len(words) != 2:
-		return known, "want two values, separated by a blank; a fraction begins at a point"
+		return known, "want two values, separated by a blank, with decimal points"
 	case c.Date != nil:
 		known.Date = &dataset.DateFormat{Format: c.Date.Format, From: words[0], To: words[1]}
 		if !known.Date.Valid() {

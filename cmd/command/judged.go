@@ -122,7 +122,7 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	switch {
 	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:
 	case v.Verdict == checker.Refused: // written even with --quiet
-		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; its statements on privacy hold for no run\n", path,
+		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; no run confirms its statements on privacy\n", path,
 			v.Why)
 	case v.Verdict == checker.NotChecked:
 		a.note("dyad: %s is not checked: dyad verify %s", path, path)
@@ -144,13 +144,13 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 			return r, nil
 		}
 	}
-	r.Ledger = "its chain holds, and it has one charge of this plan and one release, of this file"
+	r.Ledger = "its chain holds, and it has one charge of this plan and one release of this file"
 	switch problem := recorded(m, text, head, entries); {
 	case m.Run == "" && m.Plan == nil: // a model of public data, or of users of the local protocol
 		r.Ledger = "its chain holds, and the model names no run"
 	case errors.Is(problem, errUnplanned):
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()},
-			Ledger: "its chain holds, and it has one charge of these releases and one release, of this file"}
+			Ledger: "its chain holds, and it has one charge of these releases and one release of this file"}
 	case problem != nil && away != "":
 		r.Verdict = checker.Verdict{Verdict: checker.NotCovered,
 			Why: fmt.Sprintf("%v; the run may be in the archive %s, which is missing next to the ledger", problem, away)}
@@ -163,8 +163,8 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 		return e.Run == m.Run && e.Charge != nil &&
 			e.Charge.Counted
 	}):
-		r.Ledger = "its chain holds, and it has one charge of this plan; as it has no hash of a stream's file, weights, " +
-			"schema, texts and figures are not compared"
+		r.Ledger = "its chain holds, and it has one charge of this plan; a ledger has no hash of a stream's file, so " +
+			"weights, schema, texts and figures are not compared"
 	}
 	return r, nil
 }
@@ -191,8 +191,8 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	for _, e := range entries {
 		switch {
 		case !e.Known:
-			return fmt.Errorf("line %d of the ledger (%q) was written by a later version, and may be about this run: use "+
-				"that version", e.Seq+1, e.Type)
+			return fmt.Errorf("line %d of the ledger (%q) was written by a later version of dyad and may be about this run; "+
+				"use that version", e.Seq+1, e.Type)
 		case e.Run != m.Run:
 		case e.Charge != nil:
 			charges = append(charges, e)
@@ -252,8 +252,8 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 
 // errUnplanned is the error for a charge by an earlier version, which stored no hash of a plan. All other
 // properties equal those of the model.
-var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, and no hash of the " +
-	"plan: an earlier version charged the run")
+var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, but no hash of " +
+	"the plan, because an earlier version charged the run")
 
 const approvedPage = "hash of the approved page"
 
@@ -297,7 +297,7 @@ func sameEvents(plan json.RawMessage, charged []account.Event) error {
 		var text bytes.Buffer
 		event, err := account.Encode(charged[i])
 		if err != nil || json.Compact(&text, stated) != nil || !bytes.Equal(text.Bytes(), event) {
-			return fmt.Errorf("release %d of the plan is not the one that was charged, %s", i+1, charged[i])
+			return fmt.Errorf("release %d of the plan differs from the charged release %s", i+1, charged[i])
 		}
 	}
 	return nil

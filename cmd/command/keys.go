@@ -120,7 +120,7 @@ func keysTopic(all view) string {
 	b.WriteString(folded("",
 		"Options that several commands take, and keys. In a file of --config, --epsilon 2 is \"epsilon: 2\". A key is "+
 			"written without dashes: "+
-			"a command line gives it by --set, so that --set steps=5 is \"steps: 5\". \"dyad help steps\" prints one of them, "+
+			"a command line gives it by --set, so that --set steps=5 is \"steps: 5\". \"dyad help steps\" prints one option, "+
 			"\"dyad help charge\" a group."))
 	title, most := "", map[string]int{}
 	for _, k := range whole.keys {

@@ -31,7 +31,7 @@ type Reader interface {
 // kindCmd is the command of a kind in With.
 type kindCmd struct {
 	ownFlags
-	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train; a label is not read."`
+	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train. A label is not read."`
 	Schema     string    `required:"" placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Out        string    `short:"o" placeholder:"FILE" help:"File of the release. Default for private data: the name of the command, ending in .json."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`

@@ -362,7 +362,7 @@ func TestLocalAudit(t *testing.T) {
 		{exitOK, "not refuted", []string{"prestige"}},
 		{exitOK, "not refuted", []string{"prestige-participation"}},
 		{exitOK, "not refuted", []string{"prestige-label"}},
-		{exitOK, "a leak of twice the claim would be seen", []string{"djw", "--direction-pairs", "4"}},
+		{exitOK, "a leak of twice the claim would be found", []string{"djw", "--direction-pairs", "4"}},
 		{exitOK, "too little power", []string{"djw", "--epsilon", "20"}},
 		{exitFailure, "THE CLAIM IS REFUTED", []string{"prestige-printed", "--epsilon", "0.2"}},
 		{exitInput, "answers once", []string{"prestige-label", "--visits", "2"}},

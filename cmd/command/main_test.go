@@ -345,7 +345,7 @@ func TestDraftSaysWhatItGuessed(t *testing.T) {
 	}
 	write(t, dir, "x.csv", text)
 	code, out, errs := dyad(t, dir, "data", "schema", "x.csv")
-	if code != exitOK || !strings.Contains(errs, "label guessed: sick") || !strings.Contains(out, `{name: "glucose", range: [40, 129.9]`) {
+	if code != exitOK || !strings.Contains(errs, "label column was guessed to be sick") || !strings.Contains(out, `{name: "glucose", range: [40, 129.9]`) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

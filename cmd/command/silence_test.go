@@ -160,7 +160,7 @@ var silentMasks = []mask{
 	{regexp.MustCompile(`"l2": (0\.1|1)\b`), `"l2": CHOSEN`},
 	{regexp.MustCompile(`"(time|charged)": ?"[^"]*"`), `"$1": CLOCK`},
 	{regexp.MustCompile(`(?m)^winner .*$|"winner": ?"[^"]*"`), "winner CHOSEN"},
-	{regexp.MustCompile(`of about [0-9, ]+ records; the noise of each number has standard deviation [0-9.e+]+`), "of RELEASED records"},
+	{regexp.MustCompile(`the clusters have about [0-9, ]+ records; the noise of each number has standard deviation [0-9.e+]+`), "the clusters have RELEASED records"},
 	{regexp.MustCompile(`"counts": ?\[[^\]]*\]|(?s)"centres": ?\[.*?\]\s*\]|"count_noise": ?[0-9.e+-]+`), `"clusters": RELEASED`},
 	{regexp.MustCompile(`(?s)<svg.*?</svg>`), "FIGURE OF RELEASED"},
 	{regexp.MustCompile(`"(auc|low|high|auc_low|auc_high)": ?[0-9.e+-]+`), `"$1": RELEASED`},

@@ -20,7 +20,7 @@ func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 	dir := clinic(t, 60)
 	mustRun(t, dir, strings.Fields("online --records 60 --every 20 --state s --out m.json --ledger l.jsonl"+private)...)
 	m := must.Get(readModel("m.json"))(t)
-	ends(t, dir, exitOK, "one charge of this plan; as it has no hash of a stream's file", "verify", "m.json", "--ledger", "l.jsonl")
+	ends(t, dir, exitOK, "one charge of this plan; a ledger has no hash of a stream's file", "verify", "m.json", "--ledger", "l.jsonl")
 	run, id, released, relation := m.Run, m.DataID, m.Guarantee.Released, m.Guarantee.Relation
 	for what, change := range map[string]func(){
 		"charges": func() { m.Run = strings.Repeat("A", len(run)) }, "data id": func() { m.DataID = "other" },

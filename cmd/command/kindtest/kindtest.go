@@ -50,7 +50,7 @@ func Check(t *testing.T, w command.With, examples ...Example) {
 		name := k.Info().Name
 		at := slices.IndexFunc(examples, func(e Example) bool { return e.Kind.Info().Name == name })
 		if at < 0 {
-			t.Errorf("%s has no example: say its options, and the flags that set them", name)
+			t.Errorf("%s has no example; state its options, and the flags that set them", name)
 			continue
 		}
 		of := suite{w, name, examples[at]}
@@ -171,7 +171,7 @@ func (s suite) crash(t *testing.T) {
 			t.Errorf("%s: after --resume %d charges, %d ends", stage, charges, finished)
 		}
 		s.run("verify", filepath.Join(dir, "out.json"), "--ledger", filepath.Join(dir, "l.jsonl")).Want(t, "verify", 1,
-			"one charge of this plan and one release, of this file")
+			"one charge of this plan and one release of this file")
 	}
 }
 
@@ -225,7 +225,8 @@ func (s suite) silence(t *testing.T) {
 	}
 	for world := 1; world < len(worlds); world++ {
 		if got := told(world); got != want {
-			t.Errorf("file %d shows a joint property of its records:\n%s\nand the first one\n%s", world, got, want)
+			t.Errorf("the output for file %d depends on a joint property of its records:\n%s\nthe output for the first file "+
+				"is\n%s", world, got, want)
 		}
 	}
 }
@@ -241,7 +242,7 @@ func (s suite) files(t *testing.T) {
 		t.Errorf("the page: %v", err)
 	}
 	verify := func(name string) crash.Ended { return s.run("verify", in(name), "--ledger", in("l.jsonl")) }
-	verify("out.json").Want(t, "verify", 1, "one charge of this plan and one release, of this file")
+	verify("out.json").Want(t, "verify", 1, "one charge of this plan and one release of this file")
 	text, err := os.ReadFile(in("out.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +310,7 @@ func (s suite) features(t *testing.T) int {
 		fmt.Sscanf(e.Stdout[at:], `"features": %d`, &d)
 	}
 	if d == 0 {
-		t.Fatalf("the plan does not say its features: %s%s", e.Stdout, e.Stderr)
+		t.Fatalf("the plan does not state its number of features: %s%s", e.Stdout, e.Stderr)
 	}
 	return d
 }
@@ -353,7 +354,8 @@ func (s suite) audit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s; at least %.3f of epsilon %.3f, with a move of %.3f and %d runs; half of the claim needs %d", p.Guarantee,
+	t.Logf("%s; the audit found at least %.3f of epsilon %.3f, with a move of %.3f and %d runs; to refute half of the "+
+		"claim, %d runs are needed", p.Guarantee,
 		r.LowerBound, r.Epsilon, power.Move, o.Runs, power.RunsForHalf)
 	if !r.Holds() {
 		t.Errorf("the printed guarantee is refuted: %+v", r)
