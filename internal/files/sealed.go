@@ -22,7 +22,7 @@ var ErrChanged = errors.New("was changed after it was written: its checksum does
 	"it was saved")
 
 // ReadChecked reads a file of this program into a value and calls check with the seal of the file. It also writes
-// the text of the file to text. Errors name the file and are marked as input.
+// the text of the file to text. Errors name the file and are marked as errors of the user's input.
 func ReadChecked(path, what string, into any, text io.Writer, check func(*Seal) error) error {
 	var missing *fs.PathError
 	seal := NewSeal()

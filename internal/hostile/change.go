@@ -25,7 +25,7 @@ var raw = []string{
 	`{"":0}`, strings.Repeat("[", 100) + strings.Repeat("]", 100),
 }
 
-// Plain are values of YAML that JSON does not have, for Change.
+// Plain lists values of YAML that JSON does not have. They are leaves for Change.
 var Plain = []string{
 	" ", "~", "yes", "off", ".inf", "-.inf", ".nan", "0x1F", "0o17", "017", "1_000", "+1", "1.", ".5", "1e3", "1:30",
 	"2026-01-01", "a b", "- x", "? x", "x: y", "{a: 1", "[1", "!!binary aGk=", "!x", "&a x", "*a",
@@ -62,7 +62,8 @@ func (v *Value) places(all []place) []place {
 	return all
 }
 
-// Leaves are the leaves of a document by their places for Change, "" for a list or an object.
+// Leaves returns the text of each leaf of a document, in the order of the places that Change
+// uses. The text is "" for the place of a list or an object.
 func (v *Value) Leaves() (all []string) {
 	for _, p := range List(v).places(nil) {
 		all = append(all, p.in.Items[p.at].Leaf)
@@ -70,15 +71,15 @@ func (v *Value) Leaves() (all []string) {
 	return all
 }
 
-// Choices is how many things can become of a value, with so many leaves of the caller.
+// Choices returns the number of ways in which Change can change one value, if the caller gives this number of leaves.
 func Choices(leaves int) int { return len(values) + turns + leaves }
 
 // mostBytes is about how long a changed document may be: a long text in a list that is doubled only takes time.
 const mostBytes = 1 << 19
 
-// Change is a copy of a document that is changed in places: three bytes for each, two for the place and one for what
-// becomes of it, both modulo how many there are. The caller's leaves are among the choices. A copy that is too long
-// is as it was.
+// Change returns a changed copy of a document. Every three bytes of changes make one change: two bytes select the
+// place, modulo the number of places, and one byte selects the way to change the value there, modulo Choices. One
+// way is to replace the value by a leaf of the caller. If the copy gets too long, Change returns an unchanged copy.
 func (v *Value) Change(changes []byte, leaves ...string) *Value {
 	whole := List(v.clone())
 	for ; len(changes) >= 3; changes = changes[3:] {

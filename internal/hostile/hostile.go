@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Value is a value of a document. It implements json.Marshaler and can be written as a block of YAML. Objects keep
-// the order of their members and may have a key twice.
+// Value is a value of a document. It implements json.Marshaler and can be written as a block of YAML. An object
+// keeps the order of its members and may contain the same key twice.
 type Value struct {
 	Leaf  string   // the text in the file; "" for a list or an object
 	Keys  []string // the keys of an object, one for each item

@@ -8,8 +8,9 @@ import "dyad/internal/input"
 const matrixCopies = 32
 
 // Check returns an error for a model that does not fit into the memory of this machine during training. It is
-// called before anything is charged, because a process that runs out of memory dies without an error. least is
-// the number of bytes that this process may still use. If it is 0, the number of the system applies.
+// called before anything is charged, because a process that runs out of memory dies without an error. The
+// argument least is the number of bytes that this process may still use. If it is 0, Check asks the system for
+// this number.
 func Check(params int, least float64) error {
 	if least == 0 {
 		least = Available()

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Do ends the test if err is not nil; what tells the case. Without an error it touches no test, as the targets of
-// fuzzing have to.
+// Do ends the test if err is not nil. The arguments what describe the case. If err is nil, Do does not use t, as
+// required in targets of fuzzing.
 func Do(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()
@@ -39,7 +39,8 @@ func Get2[A, B any](a A, b B, err error) func(t testing.TB, what ...any) (A, B) 
 	}
 }
 
-// FailDo reports an error unless err is what want asks for: a text that it contains, or an error that it is.
+// FailDo reports an error of the test unless err matches want. If want is a text, err must contain it. If
+// want is an error, err must wrap it.
 func FailDo(t testing.TB, err error, want any, what ...any) {
 	says, isText := want.(string)
 	if target, _ := want.(error); err == nil || isText && !strings.Contains(err.Error(), says) ||
@@ -57,7 +58,7 @@ func Fail[T any](_ T, err error) func(t testing.TB, want any, what ...any) {
 	}
 }
 
-// ErrDo reports what happened, as t.Errorf does, if err is nil.
+// ErrDo reports an error of the test if err is nil. The text of the report is what, formatted with args.
 func ErrDo(t testing.TB, err error, what string, args ...any) {
 	if err == nil {
 		t.Helper()
@@ -73,7 +74,7 @@ func Err[T any](_ T, err error) func(t testing.TB, what string, args ...any) {
 	}
 }
 
-// CheckDo reports err if it is not nil, and the test goes on; what tells the case.
+// CheckDo reports err if it is not nil, and the test continues. The arguments what describe the case.
 func CheckDo(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()

@@ -30,7 +30,7 @@ var approvalTexts []byte
 // languages lists the languages of an approval page.
 func languages() []string { return []string{"en", "de", "fr"} }
 
-// Texts are the texts of one language by their keys.
+// Texts maps the keys of texts to the texts in one language.
 type Texts struct {
 	language string
 	texts    map[string]map[string]string
@@ -57,7 +57,8 @@ func (t Texts) Of(key string, values ...string) string {
 	return text
 }
 
-// Release returns the name of a release and the language of this name: the language of the texts, or English.
+// Release returns the name of a release and the language of this name. The language is that of the texts, or
+// English if the texts do not contain the name.
 func (t Texts) Release(name string) (text, language string) {
 	base := strings.TrimRight(name, " 0123456789")
 	if text = t.Of("release " + base); text != "" {
@@ -66,7 +67,8 @@ func (t Texts) Release(name string) (text, language string) {
 	return name, "en"
 }
 
-// Number writes a number with three digits or more, and no exponent, in the notation of the language.
+// Number returns a number in the notation of the language, with at least three significant digits and
+// without an exponent.
 func (t Texts) Number(x float64) string {
 	digits := 2 - int(math.Floor(math.Log10(math.Abs(x))))
 	if x == 0 || digits < 0 {
@@ -82,7 +84,7 @@ func (t Texts) Number(x float64) string {
 	return text
 }
 
-// Approval is a page for people to approve before any data are read. It states the facts of a plan in one language.
+// Approval is a page that people approve before any data are read. It states the facts of a plan in one language.
 type Approval struct {
 	Texts       Texts
 	Facts       [][2]string // names and values; a value "" leaves space for handwriting
@@ -99,9 +101,9 @@ type Approval struct {
 	Derivations []template.HTML // made by Cited
 	Assumptions []string
 	Theorems    []Theorem
-	// Plan and Schema are digests of the plan and its schema. A run is compared with the page by these digests. Figures is
-	// the digest of the plan of an evaluation, or "" if there is no evaluation. Record is the hash of the record of the
-	// plan, which the model contains.
+	// Plan and Schema are digests of the plan and its schema. These digests are used to compare a run with the page.
+	// Figures is the digest of the plan of an evaluation, or "" if there is no evaluation. Record is the hash of the
+	// record of the plan, which the model contains.
 	Plan, Record, Schema, Figures string
 	Version                       string
 }
@@ -168,8 +170,8 @@ var anchorOf = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// Cited returns a derivation whose references are links to the theorems of the same page, and the anchors of these
-// theorems. References to other texts than docs/theory.md are unchanged.
+// Cited replaces the references to docs/theory.md in a derivation by links to theorems on the same page. It also
+// returns the anchors of these theorems. References to other texts stay unchanged.
 func Cited(text string) (linked template.HTML, anchors []string) {
 	link := func(anchor, words string) string {
 		if _, ok := TheoremOf(anchor); !ok {
@@ -237,8 +239,8 @@ func ReadApproved(text []byte) (*Approved, error) {
 	return a, nil
 }
 
-// Filled returns the page with the rows of names and values that are known after the run. The remaining page is
-// unchanged.
+// Filled returns the page with rows of names and values that are known only after the run. All other parts of
+// the page are unchanged.
 func (a *Approved) Filled(rows [][2]string) []byte {
 	var b bytes.Buffer
 	b.WriteString(`<dl class="facts">`)

@@ -38,8 +38,8 @@ type Report struct {
 	Words          []Word
 }
 
-// Section is a part of a report. Its contents are shown in the order of the fields. ID is a word that no other
-// section has.
+// Section is a part of a report. Its contents are shown in the order of the fields. ID is a word that
+// identifies the section in the report.
 type Section struct {
 	ID, Title string
 	Warnings  []string
@@ -61,7 +61,7 @@ type Table struct {
 	Rows    [][]Cell
 }
 
-// Add adds a row of texts, whose first is its head.
+// Add adds a row of texts to the table. The first text is the head of the row.
 func (t *Table) Add(texts ...string) {
 	var row []Cell
 	for k, text := range texts {
@@ -93,8 +93,8 @@ type Cell struct {
 	Bar         *Bar // shown instead of the text
 }
 
-// Bar is a value in [-1, 1] with an interval. If Low = High, there is no interval. A bar only repeats the
-// content of other cells.
+// Bar is a value in [-1, 1] with an interval. If Low = High, there is no interval. A bar shows no
+// information that other cells do not contain.
 type Bar struct{ Value, Low, High float64 }
 
 func (b Bar) at(x float64) string { return fmt.Sprintf("%.4g", 100*max(-1, min(1, x))) }

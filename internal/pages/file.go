@@ -20,9 +20,10 @@ var ErrChanged = errors.New("pages: the file changed while it was used")
 
 // Mapping is the content of a regular file as bytes.
 type Mapping struct {
-	// Bytes are mapped if the system supports it, and read into memory otherwise. A mapping is address space that the
-	// system fills on use. It stays until the program ends, so that no slice of Bytes can outlive it. If the file was made
-	// shorter, reading the missing bytes is a fault (debug.SetPanicOnFault makes it a panic).
+	// Bytes are mapped if the system supports it, and read into memory otherwise. A mapping is address space whose
+	// pages the system reads when they are first used. It stays until the program ends, so that no slice of Bytes can
+	// outlive it. If another program shortens the file, reading the missing bytes is a fault, which
+	// debug.SetPanicOnFault turns into a panic.
 	Bytes []byte
 
 	// file is open as long as it is mapped, so that Unchanged does not confuse it with another file of the same
@@ -31,7 +32,8 @@ type Mapping struct {
 	was  os.FileInfo // the state of the file before it was mapped
 }
 
-// File maps a regular file. The file must not be changed meanwhile; Unchanged checks this. The caller may close f.
+// File maps a regular file. The file must not be changed while the mapping is used; Unchanged checks this. The
+// caller may close f.
 func File(f *os.File) (*Mapping, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -63,7 +65,7 @@ func File(f *os.File) (*Mapping, error) {
 
 // Unchanged returns an error that wraps ErrChanged if the file was written to since it was mapped. It compares the
 // size, the modification time and, on Linux, the change time, which no program can set. If another file took the
-// name of the file, the change time differs for this reason and is not compared. A program that writes through its
+// name of the file, this alone changes the change time, so it is not compared. A program that writes through its
 // own mapping can leave all times unchanged.
 func (m *Mapping) Unchanged() error {
 	if m.file == nil {
@@ -107,8 +109,8 @@ func Slice[T Number](b []byte) []T {
 	return x
 }
 
-// Bytes returns the numbers of x as a file stores them. It returns x itself if memory has the same format.
-// Neither may be changed while the other is used.
+// Bytes returns the numbers of x as bytes in the format of a file. If memory has the same format, the
+// result is the memory of x itself. So neither x nor the result may be changed while the other is used.
 func Bytes[T Number](x []T) []byte {
 	if len(x) == 0 {
 		return nil

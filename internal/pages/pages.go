@@ -10,8 +10,8 @@ const (
 )
 
 // Make is make([]T, n) for numbers. A slice of 4 MB or more starts at a multiple of 64 bytes and is on pages of
-// 2 MB if the system has them. Passes over such a slice have fewer misses in the translation of addresses. The
-// values are the same as for make, so all results are the same.
+// 2 MB if the system has them. Loops over such a slice have fewer TLB misses. The values are the same as those
+// of make, so results do not change.
 func Make[T Number](n int) []T {
 	x := make([]T, n)
 	if size := uintptr(n) * unsafe.Sizeof(T(0)); size >= worthHuge {

@@ -27,8 +27,9 @@ func (Cosine) Definition() string { return "(cos(w x, w x') - 1[y = y'])^2 / 2" 
 // ParamDim implements engine.Loss: one weight a feature.
 func (Cosine) ParamDim(d int) int { return d }
 
-// Constants implements engine.Loss. The gradient has no proved bound: the clip bounds it.
-// Smoothness is infinite, as the rounding of the gradient is not known.
+// Constants implements engine.Loss. No bound of the gradient is proved, so the gradient
+// is clipped. Smoothness is infinite, because the rounding error of the gradient is not
+// known.
 func (l Cosine) Constants(engine.Bounds, float64) (engine.Constants, error) {
 	g := l.Clip
 	if g == 0 {
