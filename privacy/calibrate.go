@@ -9,7 +9,7 @@ import (
 )
 
 // CalibrateGaussian returns Gaussian noise for the given number of adaptive queries. Each query has
-// certificate c, and all of them together meet the budget b. The standard deviation is
+// certificate c, and all queries together meet the budget b. The standard deviation is
 //
 //	Sigma = c.Sensitivity() sqrt(releases) / GDPMu(epsilon, delta)
 //

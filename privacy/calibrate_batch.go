@@ -23,9 +23,9 @@ func (c Certificate) share() float64 {
 }
 
 // UnsampledSigma returns the standard deviation of Gaussian noise with which the given number of queries
-// meets b if their batches are known. It is sensitivity sqrt(releases)/GDPMu. For Poisson batches the
-// sensitivity assumes that every batch contains all records of an owner. The queries meet b with this noise
-// whether or not the batches are secret.
+// meets the budget b even if the batches are known. It is sensitivity sqrt(releases)/GDPMu. For Poisson
+// batches the sensitivity assumes that every batch contains all records of an owner. The queries meet b
+// with this noise whether or not the batches are secret.
 func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
 	return c.knownSensitivity() * math.Sqrt(float64(releases)) / account.GDPMu(b.Epsilon, b.Delta)
 }
@@ -33,8 +33,8 @@ func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
 // BasicBatchSigma returns the standard deviation that basic composition of amplified steps requires. Let
 // gamma = Batch/Records. A step that is (e, d)-DP on its batch is (ln(1 + gamma (exp(e)-1)), gamma d)-DP
 // [Balle, Barthe and Gaboardi 2018, Theorem 9; docs/theory.md#calibration], and the steps of all releases add
-// up to b. The result is +Inf if c is not about batches without replacement. It serves as a comparison:
-// CalibrateGaussian composes privacy loss distributions instead.
+// up to b. The result is +Inf if c is not about batches without replacement. The result serves only for
+// comparison, because CalibrateGaussian composes privacy loss distributions instead.
 func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
 	size, records := c.Batch()
 	if size == 0 || releases < 1 {

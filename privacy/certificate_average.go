@@ -6,8 +6,8 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// AverageDescent is GradientDescent with one release of the average (w_1 + ... + w_T)/T instead of the last
-// iterate.
+// AverageDescent holds the public numbers of GradientDescent if the average (w_1 + ... + w_T)/T is released
+// once, instead of the last iterate.
 type AverageDescent struct {
 	GradientDescent
 	// OutputError bounds the error of computing the average from the computed iterates. It is >= 0.

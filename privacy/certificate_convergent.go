@@ -26,8 +26,8 @@ type LastIterate struct {
 	Grid         float64 `json:"-"`            // Grid is a power of two. The value 0 (no grid) is refused.
 }
 
-// Certify returns the certificate of u_Steps. Its Sensitivity is joint: with noise of standard deviation
-// sigma in every step, the release is (Sensitivity/sigma)-GDP.
+// Certify returns the certificate of u_Steps. Its Sensitivity covers all steps together: with noise of
+// standard deviation sigma in every step, the release is (Sensitivity/sigma)-GDP.
 //
 // Theorem (docs/theory.md#hidden-iterates). Consider the computed update before Q as a function of u. Let it
 // be within UpdateError of the exact update at the exact projection, for every data set and every u. The

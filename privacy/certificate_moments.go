@@ -15,7 +15,7 @@ import (
 // The Error fields bound ||computed - exact|| of a sum for every data set, so the computed sum moves by at
 // most 2 Error more than the exact sum.
 
-// PositiveCount describes the sum over records of a number in [0, 1], such as the number of positives.
+// PositiveCount describes a sum of one number in [0, 1] for each record, such as the number of positives.
 type PositiveCount struct {
 	Error float64 `json:"error"` // Error bounds |computed - exact|; >= 0.
 }
@@ -30,8 +30,8 @@ func (c PositiveCount) Certify() (Certificate, error) {
 	return momentCertificate(c, 1, 2*c.Error, "number of positives", "one record counts 0 to 1", "class-sums")
 }
 
-// RecordSum describes the sum over records of a x, where a is a function of the record with |a| <= Weight.
-// Weight is 1 for the plain sum and 1 + |b| for the signed sum of (y - b) x.
+// RecordSum describes the sum of the vectors a x over all records x. The factor a is a function of the
+// record, with |a| <= Weight. Weight is 1 for the plain sum and 1 + |b| for the signed sum of (y - b) x.
 type RecordSum struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Weight float64 `json:"-"`     // Weight is W > 0.
@@ -79,7 +79,7 @@ func (s ClassSums) Certify() (Certificate, error) {
 }
 
 // SecondMomentSum describes the sum of x x^T in isometric coordinates, or the diagonal of this sum. If
-// ClassWise is true, it describes a pair of such sums: one over the positives and one over the negatives.
+// ClassWise is true, it describes two such sums: one over the positives and one over the negatives.
 type SecondMomentSum struct {
 	Radius    float64 `json:"-"`     // Radius is R > 0.
 	Dim       int     `json:"-"`     // Dim is d >= 1.
@@ -110,8 +110,9 @@ func (s SecondMomentSum) Certify() (Certificate, error) {
 		fmt.Sprintf("||xx^T - zz^T|| <= %s, R = %.6g", why, s.Radius), "second-moments")
 }
 
-// JointMoments describes a vector of two parts: the sum of a x with |a| <= Weight, and Scale times the sum of
-// x x^T. The second part is in isometric coordinates or is the diagonal only.
+// JointMoments describes a vector of two parts. The first part is the sum of a x with |a| <= Weight. The
+// second part is Scale times the sum of x x^T. The matrix is given in isometric coordinates, or only its
+// diagonal is given.
 type JointMoments struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Weight float64 `json:"-"`     // Weight is W > 0.
@@ -159,7 +160,8 @@ func jointBound(first, second float64) float64 {
 // ClassMoments describes a vector of three parts. The first part contains the sums S+ and S- of x over the
 // positives and over the negatives. The second part is Count times the number of positives. The third part is
 // Scale times the sums M+ and M- of x x^T over the two classes. The matrices are in isometric coordinates. A
-// record whose label is in neither class enters no sum and adds (1 + y)/2 to the number of positives.
+// record whose label y is in neither class does not contribute to the sums and adds (1 + y)/2 to the number
+// of positives.
 type ClassMoments struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Scale  float64 `json:"scale"` // Scale is > 0.

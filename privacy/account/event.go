@@ -24,8 +24,8 @@ import (
 // Event describes a release of a run. The description is complete: an accountant can be written without
 // knowledge of any other implementation. The meaning of an event never changes. The interface is sealed.
 //
-// All code of an event is in one file. The method facts of its type returns the information that accountants,
-// sessions and ledgers need, and a method of recorded defines how ledgers write it.
+// All code of an event is in one file. The method facts of the event's type returns the information that
+// accountants, sessions and ledgers need. A method of the type recorded defines how ledgers write the event.
 type Event interface {
 	// String returns a line for reports.
 	String() string
@@ -206,8 +206,8 @@ func leaves(e Event, add func(facts) error) error {
 
 // Release describes the releases that a session may make for an event.
 type Release struct {
-	// Event describes one release, as its mechanism defines it. A joint event stands for all of its releases
-	// together, and can be planned once.
+	// Event describes one release, as its mechanism defines it. A joint event stands for all its releases
+	// together, and a plan can contain it only once.
 	Event Event
 	Count int  // Count is the number of releases, or 0 for a PublicEvent or a NonPrivateEvent, which have no noise.
 	Joint bool // Joint reports whether Event is a joint event.
@@ -245,8 +245,8 @@ type RepeatedEvent struct {
 	Count int   // Count is >= 1.
 }
 
-// Repeat returns the event of count adaptive releases of one. If one is not a single release, Repeat returns
-// a ComposedEvent.
+// Repeat returns the event of count adaptive releases, each described by the event one. If one is not the
+// event of a single release, Repeat returns a ComposedEvent.
 func Repeat(one Event, count int) Event {
 	if count == 1 {
 		return one
@@ -257,7 +257,7 @@ func Repeat(one Event, count int) Event {
 	return RepeatedEvent{Event: one, Count: count}
 }
 
-// String returns the text of one release with the count at its end.
+// String returns the text of one release, followed by the count.
 func (e RepeatedEvent) String() string {
 	return fmt.Sprintf("%s x %d", strings.TrimSuffix(fmt.Sprint(e.Event), " x 1"), e.Count)
 }

@@ -9,10 +9,11 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// RandomStoppingEvent is the release of the best of K runs of a mechanism that is Mu-GDP under replace-one.
-// The result of the best run and its score, which is computed from the result, are released. K is uniform on
-// 1..Runs, drawn in secret and independently of everything else. Nothing else about the runs is released. The
-// runs are independent. Among equal scores the first run is the best.
+// RandomStoppingEvent is the release of the best of K runs of a mechanism. Each run is Mu-GDP under
+// replace-one. The result of the best run is released together with its score, which is computed from this
+// result. The number K is uniform on 1..Runs. It is drawn in secret and independently of everything else.
+// Nothing else about the runs is released. The runs are independent. Among equal scores the first run is the
+// best.
 //
 // docs/theory.md#random-stopping proves the profile, the Renyi divergences and the mu of the event.
 type RandomStoppingEvent struct {
