@@ -10,7 +10,7 @@ import (
 )
 
 // Mechanism is the noise of one release: Gaussian, Laplace or KNorm. The interface is sealed: a Session
-// accepts only values of these three types and is the only place where noise is added.
+// accepts only values of these three types. Noise is added only in a Session.
 type Mechanism interface {
 	// Event returns the event of one release with certificate c for an accountant. Events are comparable, and
 	// equal public numbers give equal events.
@@ -103,9 +103,9 @@ type Gaussian struct {
 	Grid float64
 }
 
-// Event returns a GaussianEvent with the sensitivity of c. If c is about a batch, it returns a
-// WithoutReplacementEvent or a PoissonEvent. If c is a joint certificate, it returns the StreamEvent or the
-// ConvergentEvent of all releases or steps.
+// Event returns a GaussianEvent with the sensitivity of c. If c is about a batch, Event returns a
+// WithoutReplacementEvent or a PoissonEvent. If c is a joint certificate, Event returns the StreamEvent of
+// all releases or the ConvergentEvent of all steps.
 func (m Gaussian) Event(c Certificate) account.Event {
 	one := account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma}
 	if c.form == nil {

@@ -6,8 +6,8 @@ import "errors"
 // the plan.
 var ErrUnplanned = errors.New("privacy: release was not planned and charged")
 
-// Session is the only source of randomness and the only exit of an algorithm. The result of an algorithm may
-// depend on the data only through released vectors.
+// Session is the only source of randomness of an algorithm, and the only way in which an algorithm may
+// release results. The result of an algorithm may depend on the data only through released vectors.
 type Session interface {
 	// Permutation returns a uniformly random order of 0..n-1. The order is secret and independent of the
 	// data.

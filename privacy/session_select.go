@@ -13,7 +13,8 @@ import (
 // unit, the probabilities of Choose equal the probabilities of the theorem, to the last digit.
 const choiceSteps = 1 << 20
 
-// ChoiceEpsilon returns the largest epsilon of a choice that is at most epsilon, or 0 if there is none.
+// ChoiceEpsilon returns the largest value, at most epsilon, that the epsilon of a choice can have. It
+// returns 0 if there is no such value.
 func ChoiceEpsilon(epsilon float64) float64 {
 	return math.Floor(min(epsilon, 1<<20)*choiceSteps) / choiceSteps
 }
@@ -53,7 +54,7 @@ func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (in
 // Selection is the release of the best run among a secret number of runs.
 type Selection struct {
 	Event account.RandomStoppingEvent // Event is the planned event.
-	// Candidates holds, for each candidate, the events of one run. Each run is mu-GDP for the mu of Event.
+	// Candidates holds the events of one run for each candidate. Every run must be mu-GDP for the mu of Event.
 	Candidates [][]account.Event
 }
 
@@ -78,8 +79,8 @@ func (x Selection) validate() error {
 	return nil
 }
 
-// Best implements Session. It makes all Event.Runs runs, so that the running time does not reveal how many
-// runs count.
+// Best implements Session. It always makes Event.Runs runs, although only a secret number of runs counts.
+// So the running time does not reveal this number.
 func (s *LiveSession) Best(x Selection, run func(candidate int, s Session) ([]float64, error)) (int, []float64, error) {
 	if err := x.validate(); err != nil {
 		return 0, nil, err

@@ -163,7 +163,7 @@ type Given struct {
 	Steps     int     `csv:"steps"`
 	TotalStep float64 `csv:"total_step %.6g"`
 	// Sigma is the standard deviation of the noise of one release, per coordinate. If the releases have
-	// different noise, Sigma is that of the release with the highest cost. For a stream, Sigma is the standard
+	// different noise, Sigma describes the release with the highest cost. For a stream, Sigma is the standard
 	// deviation of release t, multiplied by alpha t/2.
 	Sigma float64 `csv:"sigma %.6g"`
 	// Gives is the proved epsilon at delta. It is +Inf if no epsilon is proved.

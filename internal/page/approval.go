@@ -57,8 +57,8 @@ func (t Texts) Of(key string, values ...string) string {
 	return text
 }
 
-// Release returns the name of a release and the language of this name. The language is that of the texts, or
-// English if the texts do not contain the name.
+// Release returns the name of a release and the language of this name. If the texts do not contain the name,
+// the result is name and English.
 func (t Texts) Release(name string) (text, language string) {
 	base := strings.TrimRight(name, " 0123456789")
 	if text = t.Of("release " + base); text != "" {

@@ -27,8 +27,8 @@ type Group struct {
 // Go runs f in a goroutine.
 func (g *Group) Go(f func()) { g.all.Go(func() { g.Try(f) }) }
 
-// Try runs f and keeps its panic for Wait. A fault that is caused by a mapped file of which a part is missing
-// counts as a panic, too.
+// Try runs f and keeps its panic for Wait. A fault counts as a panic, too. Faults happen if another program
+// shortens a mapped file.
 func (g *Group) Try(f func()) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -12,10 +12,10 @@ import (
 // answers are upper bounds that include discretisation, truncation and roundoff.
 //
 // PLD supports all events of one relation, in any mixture, except joint events (StreamEvent, PureStreamEvent,
-// ConvergentEvent) and ParallelEvent. For any other event, and for an event whose relation differs from that
-// of earlier events, Compose returns an error that wraps ErrUnsupported. Gaussian releases without
-// subsampling are merged into one release (mu^2 adds up). A composition of a single release is exact. No
-// answer is above the sum of pure epsilons.
+// ConvergentEvent) and ParallelEvent. For any other event, and for an event with another relation than
+// earlier events, Compose returns an error that wraps ErrUnsupported. Gaussian releases without subsampling
+// are merged into one release (mu^2 adds up). A composition of a single release is exact. No answer is above
+// the sum of pure epsilons.
 //
 // Sources: docs/theory.md#pld; Koskela, Jalko and Honkela 2020; Gopi, Lee and Wutschitz 2021. The
 // discretisation follows Doroshenko et al. 2022. The proofs are at discretise, tilt and dominatingPair. The

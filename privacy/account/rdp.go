@@ -11,7 +11,7 @@ import (
 // RDP supports GaussianEvent, LaplaceEvent, PureEvent, BoundedRangeEvent, RandomStoppingEvent,
 // RandomizedResponseEvent, PoissonEvent with Gaussian noise under AddRemove, WithoutReplacementEvent with
 // Gaussian noise, NonPrivateEvent, PublicEvent and ComposedEvent, all of one relation. For any other event,
-// and for an event whose relation differs from that of earlier events, Compose returns an error that wraps
+// and for an event with another relation than earlier events, Compose returns an error that wraps
 // ErrUnsupported. No answer is above the sum of pure epsilons, which is the divergence of order infinity.
 //
 // The zero value is an empty composition and uses defaultOrders.

@@ -18,11 +18,11 @@ import (
 
 const archiveInfix = ".archive-"
 
-// Archive is a line of the ledger that replaces the lines of finished runs. Their own lines are in a file
-// next to the ledger.
+// Archive is a line of the ledger that replaces the lines of finished runs. The replaced lines are in a
+// file in the folder of the ledger.
 type Archive struct {
-	// Lines and Hash describe the whole ledger before the compaction. Hash is the end of its chain and
-	// identifies the archive file byte by byte.
+	// Lines and Hash describe the whole ledger before the compaction. Hash is the hash of its last
+	// line. It commits to every byte of the archive file.
 	Lines int    `json:"lines"`
 	Hash  string `json:"hash"`
 	File  string `json:"file"` // name of the archive file, which is in the folder of the ledger
@@ -36,8 +36,8 @@ type ArchivedTotal struct {
 	Unit       string `json:"unit,omitempty"`
 	Runs       int    `json:"runs"`
 	SeededRuns int    `json:"seeded_runs,omitempty"`
-	// Fingerprint is the fingerprint of the last archived run that has one. It is still used to warn if the
-	// data id points to other data.
+	// Fingerprint is the fingerprint of the last archived run that has a fingerprint. It is still used to
+	// warn if the data id points to other data than before.
 	Fingerprint string          `json:"fingerprint,omitempty"`
 	LastRun     string          `json:"last_run"`
 	Events      []ArchivedEvent `json:"events"`
@@ -58,9 +58,9 @@ type Compacted struct {
 
 // Compact moves finished runs out of the ledger. It copies the whole file to PATH.archive-*. The new ledger
 // begins with the old header and one archive line. The archive line has the events of the archived runs, the
-// number of charges of each event, and the hash at which the old chain ends. So totals do not change, because
-// the same events are composed, and caps still hold. The chain continues: it commits to that hash, and the
-// hash commits to every byte of the archive.
+// number of charges of each event, and the hash at which the old chain ends. So the same events are composed
+// as before, totals do not change, and caps still hold. The new chain continues the old chain: it commits to
+// the hash in the archive line, and this hash commits to every byte of the archive.
 //
 // A run stays in the ledger with all its lines if it is unfinished, is a stream, or released a model that is
 // stored and has no name yet. The program forgets the ids of the other runs. Resuming such a run is refused

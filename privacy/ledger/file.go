@@ -31,8 +31,8 @@ const (
 type ledgerHead struct {
 	Lines int    `json:"lines"`
 	Hash  string `json:"hash"`
-	// NextLines and NextHash describe the new file while the ledger is compacted. The new file may already be
-	// there.
+	// NextLines and NextHash describe the new ledger file during a compaction. This file may already have
+	// replaced the old file.
 	NextLines int    `json:"next_lines,omitempty"`
 	NextHash  string `json:"next_hash,omitempty"`
 }

@@ -27,11 +27,11 @@ const StatusReleased = "released"
 // For a stream, which released as it went, the status is StatusReleased. A run with one result must end with
 // Release. Finish changes no total.
 //
-// A run can be finished only once, with any status and by any caller: the check and the line are one change
-// under the lock. So if several processes carry out one run, resumed or not, at most one of them gets a nil
-// error. The other processes get an error wrapping ErrResume and must withhold their results. After an
-// error wrapping ErrUnacknowledged the line may still count: withhold the results until Released confirms
-// the line.
+// A run can be finished only once, whatever the status and whoever the caller is. The check that the run is
+// unfinished and the new line are one change under the lock. So if several processes carry out one run,
+// resumed or not, at most one of them gets a nil error. The other processes get an error wrapping ErrResume
+// and must withhold their results. After an error wrapping ErrUnacknowledged the line may still count:
+// withhold the results until Released confirms the line.
 //
 // Finish fails with ErrUnsupported if a line after the charge is unknown to this version: that line might have
 // ended the run.
@@ -44,12 +44,13 @@ type Kept struct {
 	Place  string // where the result was stored
 }
 
-// Release is Finish with StatusReleased. It records what was released. The result that k identifies must be
-// stored durably and privately before the call: it may leave the program only if the ledger has this line.
-// After an error that wraps ErrUnacknowledged the ledger may have the line; call Released to find out.
+// Release is Finish with StatusReleased. It also records what was released. The result that k identifies
+// must be stored durably and privately before the call, because it may leave the program only if the ledger
+// has this line. After an error that wraps ErrUnacknowledged, the ledger may have the line. Call Released
+// to find out whether it does.
 //
-// A release without a digest is refused and writes no line: a full disk, a closed pipe or a kill would lose a
-// result that is stored nowhere. Lines without a digest from earlier versions are still read.
+// Release refuses a call without a digest and writes no line, because a full disk, a closed pipe or a kill
+// would lose a result that is not stored. Lines without a digest from earlier versions are still read.
 func (l *Ledger) Release(run string, k Kept) error { return l.finish(run, StatusReleased, k) }
 
 func (l *Ledger) finish(run, status string, k Kept) error {
@@ -87,7 +88,7 @@ func (c *Charge) stream() bool {
 //
 // The data id, algorithm, unit, relation, approved page and events of c must equal the charge exactly. The
 // objective, the plan and the fingerprint must be equal if they were recorded. The noise must be secret if
-// and only if it was secret before. If one of these differs, or if the run is unknown, finished or not
+// and only if it was secret before. If any of these items differs, or if the run is unknown, finished or not
 // resumable, the ledger is unchanged and the error wraps ErrResume. The error wraps ErrUnsupported if a later
 // version wrote lines after the charge. A cap is not checked, since the total does not change.
 //
@@ -126,9 +127,9 @@ func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.Liv
 }
 
 // Released returns the line that records the release of a run. The line is durable and acknowledged when
-// Released returns. The result that the line names may leave the program, and may leave it repeatedly, since
-// it is one result. The error wraps ErrResume if the ledger has no such line: the run is unknown, unfinished,
-// or ended with another status.
+// Released returns. The result that the line names may leave the program, even more than once, because it is
+// the same result each time. The error wraps ErrResume if the ledger has no such line. In this case the run
+// is unknown or unfinished, or it ended with another status.
 func (l *Ledger) Released(run string) (Entry, error) {
 	unlock, err := l.lock()
 	if err != nil {
@@ -149,7 +150,8 @@ func (l *Ledger) Released(run string) (Entry, error) {
 }
 
 // Unfinished returns the charges of the data id ("" means all) that have no finish line, in order. Runs with
-// Charge.Resumable released nothing and can be resumed. It is unknown what other runs released.
+// Charge.Resumable have released nothing and can be resumed. For all other runs it is unknown what they
+// released.
 func (l *Ledger) Unfinished(dataID string) ([]Entry, error) {
 	st, err := l.load()
 	if err != nil {

@@ -11,19 +11,19 @@ import (
 // StreamPosition is the progress of a stream.
 type StreamPosition struct {
 	Releases int // number of releases that were made
-	// Digest identifies the last release: it is a hash, in hex, of everything that is published of the
-	// release.
+	// Digest identifies the last release. It is a hash, in hex, of everything that is published about
+	// this release.
 	Digest string
 }
 
-// Resume continues a charged run that releases as it goes, without a new charge. at is the position of the
-// caller's state: the releases up to at may have left the program. The session may make the remaining
-// releases of the plan. The plan must have exactly one event, a StreamEvent. A plan of one NonPrivateEvent,
-// whose charge is infinite, is also accepted.
+// Resume continues a charged run that makes releases before its end, without a new charge. The argument at
+// is the position of the caller's state. The releases up to this position may have left the program. The
+// session may make the remaining releases of the plan. The plan must have exactly one event, a StreamEvent.
+// A plan of one NonPrivateEvent, whose charge is infinite, is also accepted.
 //
 // The caller promises this order for every release: the state that holds the release is durable, Count
-// succeeds, and then the release leaves the program. Then a run has one release for each number, whatever is
-// killed or copied:
+// succeeds, and then the release leaves the program. Then a run has only one release for each number, even
+// if programs are killed or states are copied:
 //
 //   - For each number at most one digest is ever counted, since the count only grows and every release was
 //     counted before it left. Resume refuses a state below the count, and a state at the count with another

@@ -42,13 +42,13 @@ func (c *DirectionChannel) ParticipationEpsilon(response float64) float64 {
 }
 
 // Participation splits epsilon between a randomised response, which tells whether a record takes
-// part, and the direction m. It sets the Epsilon of both. ParticipationEpsilon of the two is at
-// most epsilon. share is the response's part of epsilon, in (0, 1), and the direction gets
-// everything that remains. At share 0 the direction gets all of epsilon, and the response gets the
-// largest epsilon that this leaves, ln(1 + k/2m (e^epsilon - 1)). For k = m that is ln((1 +
-// e^epsilon)/2), more than half. EpsilonAgainstZero grows with the direction's epsilon. So for the
-// same k, every split that gives one of the two a larger epsilon gives the other a smaller
-// epsilon.
+// part, and the direction m. It sets Epsilon in the response and in the direction so that
+// ParticipationEpsilon is at most epsilon. The argument share, in (0, 1), is the fraction of
+// epsilon for the response, and the direction gets as much as remains. At share 0 the direction
+// gets all of epsilon, and the response gets the largest epsilon that is then still possible, ln(1
+// + k/2m (e^epsilon - 1)). For k = m this is ln((1 + e^epsilon)/2), which is more than half of
+// epsilon. EpsilonAgainstZero grows with the direction's epsilon. So for the same k, a larger
+// epsilon for the response means a smaller epsilon for the direction, and conversely.
 func (m Direction) Participation(epsilon, share float64) (RandomizedResponse, *DirectionChannel, error) {
 	m.Epsilon = epsilon
 	c, err := m.Channel()
