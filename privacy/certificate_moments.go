@@ -173,9 +173,9 @@ type ClassMoments struct {
 // = (Scale R^2)^2. The function J is defined at JointMoments.Certify. For alpha = 2 beta and c = R, the
 // certificate is 2 R, which is the sensitivity of the two sums alone.
 //
-// Proof. If the class stays the same, one sum and one matrix move, together by at most J. If the record moves
-// to the other class, or to or from no class, each sum moves by one term of its own. So the squares of the
-// parts are at most |x|^2 + |x'|^2 <= 2 R^2 for the sums, Scale^2 (|x|^4 + |x'|^4) <= 2 beta for the
+// Proof. If the class stays the same, one sum and one matrix move, together by at most J. If the record
+// changes its class, or enters or leaves the two classes, each sum moves by at most one term. So the squares
+// of the parts are at most |x|^2 + |x'|^2 <= 2 R^2 for the sums, Scale^2 (|x|^4 + |x'|^4) <= 2 beta for the
 // matrices, and c^2 for the count. QED
 //
 // Checked by Coq: Classes.class_moments.
@@ -201,7 +201,7 @@ type ResidualScores struct {
 // Certify returns the certificate 2 N of each score (docs/theory.md#pair-choice).
 //
 // Proof. The sums are exact. One term of a sum is replaced, so the sum moves by at most 2 N, and its norm
-// moves by at most the same. If a <= b + 2 N, then floor(a) <= floor(b) + 2 N, because 2 N is an integer. QED
+// also moves by at most 2 N. If a <= b + 2 N, then floor(a) <= floor(b) + 2 N, because 2 N is an integer. QED
 func (s ResidualScores) Certify() (Certificate, error) {
 	if s.Levels < 1 || s.Levels > 1<<30 {
 		return Certificate{}, fmt.Errorf("%w: terms of norm %d, want 1 to 2^30", errCertificate, s.Levels)

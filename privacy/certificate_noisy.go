@@ -38,8 +38,8 @@ type MeanGradient struct {
 //
 // This bound is sufficient for the composition of adaptive releases: once all earlier releases are equal, w
 // is the same on both data sets. The loss need be neither convex nor smooth. An L2 term alpha w is not part
-// of g, because it is computed from the known w. For batches, the bound is about two batches that differ in
-// one record, as a WithoutReplacementEvent requires. QED
+// of g, because it is computed from the known w. If P is restricted to a batch, the bound compares two
+// batches that differ in one record, as a WithoutReplacementEvent requires. QED
 //
 // Checked by Coq: Pairs.mean_gradient, Pairs.share_of_all_pairs.
 func (g MeanGradient) Certify() (Certificate, error) {

@@ -50,7 +50,7 @@ type PairGroup struct {
 // and sum_b s_b^2 <= s^2. Every epoch uses the same batches, so the sum of all squares is at most Epochs s^2,
 // and the sum of all s_b is at most Epochs s. QED
 //
-// For an L1 sensitivity, the same number is also a bound of the L2 sensitivity.
+// If norms are L1 norms, the same number also bounds the L2 sensitivity.
 //
 // Checked by Coq: Pairs.batch_release, Pairs.pair_group.
 func (g PairGroup) Certify() (Certificate, error) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Success returns an upper bound of the probability of a correct guess in the following test. An adversary
-// knows everything except one unit, sees the release, and guesses which of two equally likely values the unit
-// has. If there is no guarantee, the bound is 1.
+// Success returns an upper bound on the probability that the following guess is correct. An adversary knows
+// everything except one unit, sees the release, and guesses which of two equally likely values the unit has.
+// If there is no guarantee, the bound is 1.
 //
 // Proof. A test with errors a and b is right with probability 1 - (a+b)/2. Under mu-GDP, a + b is smallest at
 // a = b = Phi(-mu/2), where the slope of the trade-off function is -1. So the test is right with probability

@@ -1,9 +1,9 @@
 // Package create holds the only calls of this module that open a file to create it, and all its locks.
 //
-// Anyone who may write to a folder can put a link in the place of a new file. So a new file is made with O_EXCL
-// and O_NOFOLLOW: an existing file or link of the same name is neither followed, opened nor changed. A file
-// that stays between runs, and the file of a lock, are opened with O_NOFOLLOW. Callers first resolve the links
-// in a name that a user gave (durable.Resolve).
+// Anyone who may write to a folder can put a link in the place of a new file. So a new file is created with
+// O_EXCL and O_NOFOLLOW: an existing file of the same name is not opened or changed, and a link of this name is
+// not followed. A file that stays between runs, and the file of a lock, are opened with O_NOFOLLOW. Callers
+// first resolve the links in a name that a user gave (durable.Resolve).
 package create
 
 import (

@@ -1,4 +1,4 @@
-// Package hostile changes files as an attacker would who recomputes their checksums. It is for tests.
+// Package hostile changes files as an attacker would who also recomputes their checksums. Only tests use it.
 //
 // A file is a tree of values in the order of the file. A change is described by bytes, so the inputs of a fuzz target
 // are small. The bytes select a value and its replacement. Each format has its own writer, which writes and seals the

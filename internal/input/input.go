@@ -1,6 +1,6 @@
-// Package input marks errors about the input of a program or a function: a file, a schema, an option, or a plan
-// that cannot be honoured. The message of such an error is sufficient to correct the input. The error occurs
-// before any charge or change.
+// Package input marks errors about the input of a program or a function. The input is a file, a schema, an
+// option, or a plan that cannot be carried out. The message of such an error is sufficient to correct the
+// input. The error occurs before any charge or change.
 package input
 
 import (

@@ -1,4 +1,4 @@
-// Package memory refuses models that do not fit into the memory of a machine.
+// Package memory checks whether a model fits into the memory of the machine.
 package memory
 
 import "dyad/internal/input"

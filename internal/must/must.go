@@ -1,4 +1,4 @@
-// Package must ends a test at an error that it does not expect: Get(f())(t) is the value of f.
+// Package must ends a test at an unexpected error. For example, Get(f())(t) returns the value of f or ends the test.
 package must
 
 import (

@@ -1,6 +1,6 @@
 // Package sizes has the sizes at which certificates and laws are tested, and the places of the tested record. A
-// defect of a formula shows at any size. A defect that begins at a coordinate, at a record or at the end of a block
-// shows only at some sizes.
+// wrong formula shows at every size. But a defect that affects only some coordinates, some records or the end of a
+// block shows only at some sizes.
 package sizes
 
 import (

@@ -1,6 +1,6 @@
 // Package account computes the joint privacy cost of releases of private data. An Event describes a release
-// with public numbers only. An Accountant composes events and returns an upper bound of epsilon or delta that
-// includes rounding errors:
+// with public numbers only. An Accountant composes events. It returns an upper bound of epsilon or delta that
+// includes rounding errors. There are the following accountants:
 //
 //	GDP    exact for Gaussian noise; pure releases by their epsilon or their mu
 //	PLD    privacy loss distributions: the tightest, and the one for sampled batches

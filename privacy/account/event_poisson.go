@@ -58,8 +58,8 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 // One owner has at most Group records, and neighbouring data sets differ in all records of one owner. For
 // example, pairs of individuals are records of two owners each, and Group is the degree cap. Relation refers
 // to the whole data sets. Under AddRemove, a neighbouring data set lacks the owner's records. Under
-// ReplaceOne, every record of the owner is replaced and enters the batch with the same coin. So batches with
-// j of these records differ by up to 2 j sensitivities.
+// ReplaceOne, every record of the owner is replaced and enters the batch with the same coin. So if a batch
+// contains j of these records, the query moves by up to 2 j times the sensitivity.
 //
 // Let f be the noise density in one dimension, m = sensitivity/scale, k = Group, and B the binomial law of k
 // coins of probability Rate. Let mix(x) = sum_j B(j) f(x-jm), which is (1-Rate) f(x) + Rate f(x-m) for k = 1.
@@ -69,9 +69,10 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 //	AddRemove, records added:    (f(x), mix(x))
 //	ReplaceOne:                  (mix(x), mix(-x))
 //
-// No smaller pair dominates them. The bound is attained if every term has a norm equal to the sensitivity,
-// all terms of a data set have the same direction, and the directions in the two data sets are opposite.
-// The two cases of AddRemove compose separately, because the case does not change from release to release.
+// No smaller pair dominates the releases. The bound is attained if every term has a norm equal to the
+// sensitivity, all terms of a data set have the same direction, and the directions in the two data sets
+// are opposite. The two cases of AddRemove compose separately, because the case does not change from
+// release to release.
 //
 // A smaller bound holds if a query moves by at most Replaced when one record of the batch is replaced. Let r
 // = Replaced/scale. For ReplaceOne and k = 1, the hockey-stick divergence of every order exp(epsilon) >= 1 is

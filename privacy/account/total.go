@@ -15,9 +15,9 @@ import (
 // Gaussian, and its query moves by at most its sensitivity or does not move. On Poisson batches the query
 // moves by at most twice the sensitivity for every record of the owner.
 //
-// PLD takes the amplification by the secret batch into account. It counts an event that it does not support
-// as a pure release of the same epsilon if the event is pure. Otherwise it counts the event as a Gaussian
-// release of the same mu, because a Gaussian release dominates every mu-GDP release [Dong, Roth and Su 2022,
+// PLD takes the amplification by the secret batch into account. If PLD does not support an event, it counts
+// a pure event as a pure release of the same epsilon. It counts any other such event as a Gaussian release
+// of the same mu, because a Gaussian release dominates every mu-GDP release [Dong, Roth and Su 2022,
 // Corollary 2.13 and Theorem 2.10]. RDP counts everything except random stopping as a Gaussian release of
 // the same mu, for the same reason. If the composition contains exactly one random stopping, the profile of
 // this event is used in the same way.

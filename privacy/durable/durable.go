@@ -1,5 +1,5 @@
-// Package durable writes files that are whole or absent after a crash. Other users cannot read a file before
-// it has its final name and mode.
+// Package durable writes files so that, after a crash, a file is either complete or absent. Other users
+// cannot read a file before it has its final name and mode.
 //
 // Create makes a file under a temporary name, readable by its owner only. The program writes and syncs the
 // file, and Publish renames it to its final name. A temporary file is locked while its program runs, so that

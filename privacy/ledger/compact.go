@@ -62,15 +62,15 @@ type Compacted struct {
 // as before, totals do not change, and caps still hold. The new chain continues the old chain: it commits to
 // the hash in the archive line, and this hash commits to every byte of the archive.
 //
-// A run stays in the ledger with all its lines if it is unfinished, is a stream, or released a model that is
-// stored and has no name yet. The program forgets the ids of the other runs. Resuming such a run is refused
-// as before, since its id has no charge.
+// A run stays in the ledger with all its lines if it is unfinished, if it is a stream, or if it released a
+// model that is stored but has no name yet. The ledger no longer contains the ids of the other runs. Resume
+// refuses these runs as before, because their ids have no charge.
 //
 // A crash leaves the old ledger or the new one. Compact makes these steps in this order. It writes the
 // archive durably. It writes the new ledger durably under another name. It replaces the head by a head that
 // admits both ledgers. It renames the new ledger to PATH. It replaces the head by the head of the new ledger.
-// The next change finishes or undoes what a crash left. Programs that do not know archives refuse the ledger
-// and compute no total of it.
+// After a crash, the next change completes or undoes an unfinished compaction. Programs that do not know
+// archives refuse the ledger and compute no total of it.
 func (l *Ledger) Compact() (Compacted, error) {
 	unlock, err := l.lock()
 	if err != nil {

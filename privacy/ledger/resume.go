@@ -24,14 +24,14 @@ var ErrUnacknowledged = errors.New("the line is written and counts")
 const StatusReleased = "released"
 
 // Finish ends a charged run. The status tells why the run can never release anything, for example "failed".
-// For a stream, which released as it went, the status is StatusReleased. A run with one result must end with
-// Release. Finish changes no total.
+// For a stream, which made releases before its end, the status is StatusReleased. A run with one result must
+// end with Release. Finish changes no total.
 //
 // A run can be finished only once, whatever the status and whoever the caller is. The check that the run is
 // unfinished and the new line are one change under the lock. So if several processes carry out one run,
 // resumed or not, at most one of them gets a nil error. The other processes get an error wrapping ErrResume
-// and must withhold their results. After an error wrapping ErrUnacknowledged the line may still count:
-// withhold the results until Released confirms the line.
+// and must withhold their results. After an error wrapping ErrUnacknowledged the line may still count. In
+// this case the caller must withhold the results until Released confirms the line.
 //
 // Finish fails with ErrUnsupported if a line after the charge is unknown to this version: that line might have
 // ended the run.
@@ -83,8 +83,8 @@ func (c *Charge) stream() bool {
 }
 
 // Resume continues a run that was charged with Charge.Resumable and is not finished, without a new charge. It
-// returns a new session for the whole plan. The Receipt of the session names the old charge. Resume leaves a
-// "resume" line in the ledger, which is informative.
+// returns a new session for the whole plan. The Receipt of the session names the old charge. Resume writes a
+// "resume" line to the ledger for information.
 //
 // The data id, algorithm, unit, relation, approved page and events of c must equal the charge exactly. The
 // objective, the plan and the fingerprint must be equal if they were recorded. The noise must be secret if
@@ -92,13 +92,13 @@ func (c *Charge) stream() bool {
 // resumable, the ledger is unchanged and the error wraps ErrResume. The error wraps ErrUnsupported if a later
 // version wrote lines after the charge. A cap is not checked, since the total does not change.
 //
-// Why no charge is needed. By the promise of Charge.Resumable, everything that leaves a program is what its
-// attempt computed, and it leaves after Finish. Finish succeeds for at most one attempt. So of all attempts,
-// dead or alive at the same time, at most one is seen. Each attempt draws fresh noise, independent of the
-// others, by the plan that was charged. An observer then sees one execution of the plan, or none. Whether it
-// is the first or the fifth attempt depends on crashes, interrupts and locks, not on records or noise. (An
-// attempt that fails by itself after it drew noise could break that last point. Its caller must finish the
-// run: see algorithms.Run.)
+// Why no charge is needed. By the promise of Charge.Resumable, a program publishes only what its own attempt
+// computed, and only after Finish. Finish succeeds for at most one attempt. So the results of at most one
+// attempt are ever seen, whichever attempts ended or run at the same time. Each attempt draws fresh noise,
+// independent of the others, by the plan that was charged. An observer then sees one execution of the plan,
+// or none. Whether it is the first or the fifth attempt depends on crashes, interrupts and locks, not on
+// records or noise. (If an attempt failed by itself after it drew noise, this statement could be wrong. In
+// this case the caller must finish the run: see algorithms.Run.)
 func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
 	if src == nil {
 		return nil, errors.New("ledger: Resume needs a source of randomness; call privacy.NewSource")

@@ -33,15 +33,14 @@ type StreamPosition struct {
 //     Nobody has seen its last release. Resume counts this release. If a stream that continued from an older
 //     copy counts the same number first, the state is refused from then on.
 //
-// So everything that is seen is one path from the start, in which every release is drawn once, by the
-// argument of Ledger.Resume. This argument does not hold if somebody restores the ledger's folder with an
-// old count. A run that an older program charged (Charge.Counted is false) is counted from its first Resume
-// on.
+// So an observer sees one path from the start, in which every release is drawn once, by the argument of
+// Ledger.Resume. This argument does not hold if somebody restores the ledger's folder with an old count. A
+// run that an older program charged (Charge.Counted is false) is counted from its first Resume on.
 //
-// session is the number of this resume, starting at 1. The caller stores session in the state and makes the
-// state durable before this call. Resume refuses the call unless the ledger has session - 1 resumes of the
-// run, so that no copy from before a resume is continued. An attempt that stops in an orderly way should
-// resume the run for the next attempt.
+// The argument session is the number of this resume, starting at 1. The caller stores session in the state
+// and makes the state durable before this call. Resume refuses the call unless the ledger has session - 1
+// resumes of the run, so that no copy from before a resume is continued. Before an attempt stops in an
+// orderly way, it should call Resume for the next attempt.
 //
 // Errors wrap ErrResume as the errors of Ledger.Resume do. Resume refuses a run that was charged as
 // resumable, since it promised to release nothing before its end.

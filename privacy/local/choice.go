@@ -1,7 +1,7 @@
-// Package local has local randomisers. They run at a user, and the user's message is private
-// against everybody who receives it. The randomisers send an answer (RandomizedResponse), a
-// direction (Direction) or a whole vector (Vector). Each message costs its user an event of pure
-// epsilon.
+// Package local has local randomisers. They run on a user's device, and the user's message is
+// private against everybody who receives it. A message contains an answer (RandomizedResponse),
+// a direction (Direction) or a whole vector (Vector). The privacy cost of a message for its user
+// is an event of pure epsilon-DP.
 package local
 
 import (

@@ -16,19 +16,20 @@ import (
 
 // Direction is a local randomiser that turns a vector g of norm at most Bound into an unbiased
 // message of a few bytes. With one direction it is private sampling on the sphere ([Han19]
-// Proposition 1, after Duchi, Jordan and Wainwright). With several directions the estimate has a
-// smaller variance; this form is an exact variant of PrivUnit (Bhowmick et al. 2018).
+// Proposition 1, after Duchi, Jordan and Wainwright). With several directions it is a sharper
+// form of this sampling and an exact relative of PrivUnit (Bhowmick et al. 2018).
 //
 // A seed, independent of g, gives Pairs random unit vectors v_1..v_m. The 2m candidates are these
-// vectors and their opposites. Let g~ = +-g/||g||, with the positive sign with probability 1/2 +
-// ||g||/(2 Bound). The Favoured candidates are those with the largest inner products with g~. Each
-// is e^Epsilon times as likely as each other candidate. The message is the seed and the number of
-// the chosen candidate. The server decodes it to Scale times that candidate. For g = 0 the first
-// unit vector replaces g/||g||, and the chosen pair is shifted cyclically by a number of pairs that
-// is uniform on 0..m-1.
+// vectors and their opposites. Let g~ be g/||g|| with probability 1/2 + ||g||/(2 Bound), and
+// -g/||g|| otherwise. The candidates with the largest inner products with g~ are favoured; their
+// number is Favoured. A favoured candidate is chosen with e^Epsilon times the probability of each
+// other candidate. The message consists of the seed and the number of the chosen candidate. The
+// server decodes the message to Scale times the chosen candidate. For g = 0 the first unit vector
+// replaces g/||g||, and the chosen pair is shifted cyclically by a number of pairs that is uniform
+// on 0..m-1.
 //
 // Guarantee: the message is Epsilon-locally private for any two vectors g, whatever their norms.
-// This holds exactly, in floating point, too (docs/theory.md#local-messages). Proof: the seed does
+// This holds exactly, also in floating point (docs/theory.md#local-messages). Proof: the seed does
 // not depend on g. Given the seed, placeLaw draws the message from an order of the candidates,
 // which g, g~ and the shift decide. So the conditional law of the number changes by at most
 // e^Epsilon, and a mixture over seeds keeps this bound (docs/theory.md#local-direction). The proof

@@ -1,5 +1,5 @@
-// Package cases measures the speed of the methods of Dyad on this machine, and the speed as a share of the
-// machine's own peak. dyad lab bench prints these measurements.
+// Package cases measures the speed of Dyad's methods on this machine, also as a share of the machine's
+// peak speed. The command dyad lab bench prints these measurements.
 package cases
 
 import (
