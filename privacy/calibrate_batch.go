@@ -55,7 +55,7 @@ const batchPrecision = 2e-4
 // budget. So a flaw of the search, or of the accountant's monotonicity, cannot make the result unsound.
 func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 	var failed error
-	// over is log(delta/b.Delta) as a function of log sigma. The noise is sufficient where over is <= 0.
+	// over is log(delta/b.Delta) as a function of log sigma. The noise is sufficient if over is <= 0.
 	over := func(logSigma float64) float64 {
 		var a account.Total
 		if err := a.Compose(account.Repeat(Gaussian{Sigma: math.Exp(logSigma)}.Event(c), releases)); err != nil {

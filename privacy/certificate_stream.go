@@ -283,8 +283,8 @@ func (s PairwiseStream) largest(updates int, tail, rho float64) (sum float64, op
 	return sum, ops
 }
 
-// rows returns sum_b (Dg (C u)_b + 2 rho)^2 over all updates, where touched is m u. Every k that is tried
-// touches update 1.
+// rows returns sum_b (Dg (C u)_b + 2 rho)^2 over all updates, where touched is m u. Every record k that
+// Certify tries affects update 1.
 func (s PairwiseStream) rows(touched []float64, updates int, rho float64) (total float64) {
 	filter := NewToeplitzFilter(s.Factor, 1)
 	x, row := make([]float64, 1), make([]float64, 1)

@@ -27,12 +27,12 @@ type Mechanism interface {
 	// String returns a phrase for reports.
 	String() string
 
-	// add replaces every x[i] by the multiple of GridSize nearest to x[i] + Z_i. A tie goes up. Here x[i] is
-	// the exact dyadic number that the float64 represents, and Z is drawn exactly from its continuous law. So
-	// the result has the distribution of the continuous mechanism followed by rounding
-	// (docs/theory.md#noise-grid). Its support is the grid for every x, and the guarantee of the continuous
-	// mechanism holds without an additional term. If a multiple needs more than 53 bits, its conversion to
-	// float64 rounds, which is post-processing, too.
+	// add replaces every x[i] by the multiple of GridSize nearest to x[i] + Z_i. If two multiples are equally
+	// near, the larger multiple is used. Here x[i] is the exact dyadic number that the float64 represents,
+	// and Z is drawn exactly from its continuous law. So the result has the distribution of the continuous
+	// mechanism followed by rounding (docs/theory.md#noise-grid). Its support is the grid for every x, and
+	// the guarantee of the continuous mechanism holds without an additional term. If a multiple needs more
+	// than 53 bits, its conversion to float64 rounds, which is post-processing, too.
 	//
 	// If x contains a NaN or an infinity, if the mechanism does not validate, or if src is nil, add sets x to
 	// zero and returns an error.

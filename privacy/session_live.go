@@ -53,8 +53,8 @@ func (p *releasePlan) add(r account.Release) error {
 	return nil
 }
 
-// take uses up one planned release, or one hidden step. The event of m and c must equal the planned event in
-// all its numbers. The last hidden step counts as a release.
+// take uses up one planned release or one planned hidden step. The event of m and c must equal the planned
+// event in all its numbers. The last hidden step counts as a release.
 func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	if !known(m) {
 		return fmt.Errorf("%w: the noise has type %T, want Gaussian, Laplace or KNorm", ErrUnplanned, m)

@@ -89,7 +89,7 @@ func Main(m *testing.M, program Program, bare func(args []string)) {
 	os.Exit(m.Run())
 }
 
-// check ends a process whose harness fails, with an exit code that no program uses.
+// check ends the process if the test harness itself fails. The exit code is one that no program uses.
 func check(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "crash child:", err)
@@ -137,7 +137,7 @@ func (s Spec) run(program Program, bare func([]string)) int {
 
 func (s Spec) rankFile(rank string) string { return filepath.Join(s.Ranks, "rank-"+rank) }
 
-// fault causes the fault. A fault of another rank ends when the launcher has told this rank to stop.
+// fault causes the fault. If the fault concerns another rank, it waits until the launcher has told this rank to stop.
 func (s Spec) fault(ctx context.Context) error {
 	switch s.Fault {
 	case "kill rank 1", "stop rank 1":

@@ -85,7 +85,7 @@ func (f Figure) Save(path string) error {
 	return replace(path, b.Bytes())
 }
 
-// plot is the figure without its legend, and the legend.
+// plot returns the figure without its legend, and the legend.
 func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X, f.Y

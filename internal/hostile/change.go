@@ -17,7 +17,7 @@ var Texts = []string{
 	"\xff\xfe", "é", "е", "𝟏", strings.Repeat("a", 200), strings.Repeat("é", 1<<15),
 }
 
-// raw are what a leaf is replaced by, besides Texts: JSON.
+// raw lists JSON texts that replace a leaf, in addition to Texts.
 var raw = []string{
 	"null", "true", "false", "0", "-0.0", "1", "-1", "0.5", "2", "1e-300", "5e-324", "1e300", "1.7976931348623157e308",
 	"-1e300", "9007199254740993", "9223372036854775807", "-9223372036854775808",
@@ -48,13 +48,13 @@ var values = func() (all []*Value) {
 	return all
 }()
 
-// place is a value in a document: an item of another.
+// place describes a value in a document as an item of another value.
 type place struct {
 	in *Value
 	at int
 }
 
-// places are all values of a document in the order of the file.
+// places returns the places of all values of a document in the order of the file.
 func (v *Value) places(all []place) []place {
 	for i, item := range v.Items {
 		all = item.places(append(all, place{v, i}))
@@ -74,7 +74,8 @@ func (v *Value) Leaves() (all []string) {
 // Choices returns the number of ways in which Change can change one value, if the caller gives this number of leaves.
 func Choices(leaves int) int { return len(values) + turns + leaves }
 
-// mostBytes is about how long a changed document may be: a long text in a list that is doubled only takes time.
+// mostBytes is about the largest size of a changed document in bytes. Larger documents take time but find no
+// more defects.
 const mostBytes = 1 << 19
 
 // Change returns a changed copy of a document. Every three bytes of changes make one change: two bytes select the
@@ -106,10 +107,10 @@ func (v *Value) Change(changes []byte, leaves ...string) *Value {
 	return whole.Items[0]
 }
 
-// turns is how many ways turn has.
+// turns is the number of ways in which turn can change a value.
 const turns = 18
 
-// turn makes a value of the one that is there.
+// turn replaces a value by a value that it makes from the present value.
 func (p place) turn(how int, all []place) {
 	v := p.in.Items[p.at]
 	number := func(f func(x float64) float64) {

@@ -133,7 +133,7 @@ func (a Approval) Bytes() ([]byte, error) {
 	return slices.Concat(head, fmt.Appendf(nil, sealMeta, sealOf(text)), []byte("<title>"), rest), nil
 }
 
-// afterOpen returns the text that opens the part for after the run.
+// afterOpen returns the text that opens the part of the page that is filled in after the run.
 func (t Texts) afterOpen() []byte {
 	return []byte("<p>" + template.HTMLEscapeString(t.Of("after_open")) + "</p>")
 }
@@ -141,7 +141,8 @@ func (t Texts) afterOpen() []byte {
 // sealMeta is the line of the seal of a page.
 const sealMeta = "<meta name=\"dyad-page\" content=\"%x\">\n"
 
-// sealOf returns the SHA-256 of a page without its seal, which is not in text, and without the part for after the run.
+// sealOf returns the SHA-256 of a page without its seal, which is not in text, and without the part that is filled in
+// after the run.
 func sealOf(text []byte) [sha256.Size]byte {
 	return sha256.Sum256(withAfter(text, nil))
 }
@@ -251,7 +252,7 @@ func (a *Approved) Filled(rows [][2]string) []byte {
 	return withAfter(a.text, b.Bytes())
 }
 
-// withAfter returns a page with another part for after the run.
+// withAfter returns a page with new content for the part that is filled in after the run.
 func withAfter(text, part []byte) []byte {
 	before, rest, _ := bytes.Cut(text, []byte(afterBegins))
 	_, after, _ := bytes.Cut(rest, []byte(afterEnds))

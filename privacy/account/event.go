@@ -59,7 +59,7 @@ type facts struct {
 	barred  string // reason why no session can make the release, or ""
 }
 
-// shape determines how the cost of an event follows from its facts.
+// shape determines how accountants compute the cost of an event from its facts.
 type shape int
 
 const (
@@ -130,7 +130,7 @@ func (f facts) times() int {
 	return f.count
 }
 
-// repeatable reports whether the event can be counted several times.
+// repeatable reports whether a composition may count the event several times.
 func (f facts) repeatable() bool { return f.shape == release && f.count == 1 && !f.joint }
 
 // neighbours returns the relation, or "" if the event has the same cost for both relations.

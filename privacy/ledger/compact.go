@@ -129,7 +129,7 @@ func (l *Ledger) Compact() (Compacted, error) {
 	return done, err
 }
 
-// archivable returns the runs that a ledger may forget.
+// archivable returns the runs whose lines a compaction may move to the archive.
 func (st *ledgerState) archivable() map[string]bool {
 	runs := map[string]bool{}
 	streams := map[string]bool{}
@@ -146,8 +146,8 @@ func (st *ledgerState) archivable() map[string]bool {
 	return runs
 }
 
-// compact returns the text and the head of the ledger without the runs that it may forget. It counts these
-// runs in done.
+// compact returns the text and the head of the ledger without the runs whose lines move to the archive. It
+// counts these runs in done.
 func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head ledgerHead, err error) {
 	archive := Archive{Lines: st.lines, Hash: st.last.String(), File: done.File}
 	runs := st.archivable()

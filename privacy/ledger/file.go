@@ -137,8 +137,8 @@ func readLines(name string) ([]byte, error) {
 	return text, err
 }
 
-// repair undoes what a crash left. It returns a sentence for the user if it moved bytes. A second repair, or
-// a crash during a repair, changes nothing more.
+// repair restores the ledger after a crash. It returns a sentence for the user if it moved bytes. Repeating
+// repair, also after a crash during a repair, changes nothing more.
 func (l *Ledger) repair(st *ledgerState) (string, error) {
 	note := ""
 	if len(st.torn) > 0 {

@@ -69,7 +69,7 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 	return err
 }
 
-// stream reports whether a run releases as it goes. No single digest identifies the releases of such a run.
+// stream reports whether a run makes releases before its end. No single digest identifies the releases of such a run.
 func (c *Charge) stream() bool {
 	return c.Counted || slices.ContainsFunc(c.Events, func(e account.Event) bool {
 		switch e.(type) {

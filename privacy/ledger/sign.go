@@ -162,7 +162,7 @@ type witness struct {
 
 const witnessFormat = "dyad-witness/1"
 
-// goesOn returns an error unless a line of the ledger, or of its archives, has the hash of the recorded head.
+// goesOn returns an error unless a line of the ledger or of its archives has the hash of the recorded head.
 func (l *Ledger) goesOn(st *ledgerState, was witness) error {
 	found := st.header == was.Hash
 	look := func(entries []Entry) {

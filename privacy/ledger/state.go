@@ -155,10 +155,10 @@ func (st *ledgerState) units(dataID string, extra *Charge) (units []string) {
 	return units
 }
 
-// compose composes all charged events of the data id, and then the events of extra (nil: none). It refuses if
-// any line of the ledger is unknown to this version: such a line might concern the data id. It refuses to
-// compose costs of different units: a person who is in several pairs may lose several times the epsilon of
-// one pair.
+// compose composes all charged events of the data id and then the events of extra, if extra is not nil. It
+// returns an error if this version does not know a line of the ledger, because such a line might concern the
+// data id. It refuses to compose costs of different units. For example, a person who is in several pairs may
+// lose several times the epsilon of one pair.
 func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, error) {
 	for _, e := range st.entries {
 		if !e.Known {
@@ -196,7 +196,7 @@ func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, er
 	return total, nil
 }
 
-// admit returns an error if c must not be charged, and otherwise warnings.
+// admit returns an error if c must not be charged. Otherwise it returns warnings.
 func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 	for _, e := range st.entries {
 		if e.Charge != nil && e.Run == c.Run {
@@ -222,8 +222,8 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 	return st.warnings(c, total, err), nil
 }
 
-// warnings returns the warnings for the user of run c. total is the total of its data id, c included. If
-// there is no total, err is the reason.
+// warnings returns the warnings for the user of run c. The argument total is the total of the data id,
+// including c. If there is no total, err is the reason.
 func (st *ledgerState) warnings(c Charge, total *account.Total, err error) (warnings []string) {
 	if err != nil {
 		warnings = append(warnings, "the total of data id "+c.DataID+" cannot be computed: "+err.Error())

@@ -17,7 +17,7 @@ type Peers struct {
 	best map[work]peer
 }
 
-// work is what two lines must have in common to be compared.
+// work holds the method and the sizes. Two lines are compared only if their work is equal.
 type work struct {
 	method string
 	n, d   int
