@@ -27,7 +27,8 @@ type ClassPairSum struct {
 	Levels    int  `json:"levels"`    // Levels is L >= 1.
 	Counted   bool `json:"counted"`   // Counted adds the number of positives.
 	Manhattan bool `json:"manhattan"` // Manhattan requests a certificate in the L1 norm, for Laplace noise.
-	// Error bounds ||computed - exact||, the error of a conversion to float64. It is >= 0.
+	// Error bounds the norm of the difference between the computed and the exact vector.
+	// This difference comes from a conversion to float64. Error is >= 0.
 	Error float64 `json:"error"`
 	Name  string  `json:"name"` // Name is the name of the sum in reports.
 }
@@ -134,7 +135,7 @@ func (r RightCounts) Certify() (Certificate, error) {
 // of such scores to a released centre.
 type ScoreSum struct {
 	Levels    int     `json:"levels"`    // Levels is L >= 1.
-	Manhattan bool    `json:"manhattan"` // Manhattan labels the certificate as one in the L1 norm. For a single number both norms agree.
+	Manhattan bool    `json:"manhattan"` // Manhattan labels the certificate as a certificate in the L1 norm. For a single number the L1 norm and the L2 norm are the same.
 	Error     float64 `json:"error"`     // Error bounds |computed - exact|; >= 0.
 	Name      string  `json:"name"`      // Name is the name of the sum in reports.
 }

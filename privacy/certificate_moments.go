@@ -192,8 +192,9 @@ func (m ClassMoments) Certify() (Certificate, error) {
 			m.Count, m.Radius, m.Scale), "class-moments")
 }
 
-// ResidualScores describes a list of scores, one for each candidate of a choice. A score is the norm, rounded
-// down to an integer, of a sum over records of integer vectors with norm at most Levels.
+// ResidualScores describes a list of scores, one for each candidate of a choice. A record contributes to each
+// score an integer vector with norm at most Levels. The score is the norm of the sum of these vectors,
+// rounded down to an integer.
 type ResidualScores struct {
 	Levels int `json:"levels"` // Levels is N >= 1.
 }

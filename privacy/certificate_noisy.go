@@ -19,9 +19,9 @@ type MeanGradient struct {
 	// PairFraction is the largest fraction of the pairs P that contain any one record, in (0, 1]. It is 2/n
 	// if P is all ordered pairs of n records.
 	PairFraction float64 `json:"-"`
-	// Batch, if positive, is the number of records in a secret random batch, which is drawn without
-	// replacement from Records records, anew for every release. In this case P is the set of pairs within the
-	// batch, and PairFraction refers to these pairs. If Batch is 0, P is not restricted to a batch.
+	// Batch, if positive, is the number of records in a secret random batch. For every release a new batch is
+	// drawn without replacement from Records records. In this case P is the set of pairs within the batch,
+	// and PairFraction refers to these pairs. If Batch is 0, P is not restricted to a batch.
 	Batch, Records int `json:"-"`
 	// Error is >= 0. It bounds either the norm of the error, computed - exact, of g(w) for every data
 	// set and every w of the domain, or half of the change of this error when one record is replaced.

@@ -31,7 +31,7 @@ type PairGroup struct {
 	Epochs int `json:"epochs"`
 	// TermNorm bounds the norm of a term. The value 0 means 1.
 	TermNorm float64 `json:"term_norm"`
-	// If Manhattan is true, norms are L1 norms of all released entries together. Otherwise norms are L2
+	// Manhattan selects L1 norms of all released entries together. Without Manhattan, norms are L2
 	// norms.
 	Manhattan bool `json:"manhattan"`
 	// Roundoff bounds the norm of the error of one computed release for every data set. It is >= 0.

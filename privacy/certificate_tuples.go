@@ -15,7 +15,7 @@ type TupleBatches struct {
 	// batches of one epoch, >= 1.
 	Batch, Batches int
 	Epochs         int // Epochs is the number of epochs, >= 1.
-	// If Manhattan is true, norms are L1 norms of all released entries together. Otherwise norms are L2
+	// Manhattan selects L1 norms of all released entries together. Without Manhattan, norms are L2
 	// norms.
 	Manhattan bool
 	// Roundoff bounds the norm of the error of one computed release for every data set. It is >= 0.

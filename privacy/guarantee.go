@@ -36,7 +36,7 @@ type Guarantee struct {
 	Kind    Kind    `json:"kind"`
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
-	Mu      float64 `json:"mu,omitempty"` // Mu is the parameter of mu-GDP, or 0 if there is none.
+	Mu      float64 `json:"mu,omitempty"` // Mu is the parameter of mu-GDP, or 0 if the guarantee states no mu.
 
 	Unit     string `json:"unit,omitempty"`     // Unit names the protected data, e.g. "one record".
 	Relation string `json:"relation,omitempty"` // Relation defines neighbouring data sets.
@@ -59,7 +59,7 @@ type Claim struct {
 	// noise, both per coordinate. At least one of the two is 0.
 	Sigma float64 `json:"sigma,omitempty"`
 	Scale float64 `json:"scale,omitempty"`
-	Holds bool    `json:"holds"` // Holds reports whether the proved guarantee is at least as strong.
+	Holds bool    `json:"holds"` // Holds reports whether the proved guarantee is at least as strong as the claim.
 }
 
 // Validate returns an error if the guarantee has an unknown kind or a number that does not fit its kind.

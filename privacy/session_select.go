@@ -19,8 +19,9 @@ func ChoiceEpsilon(epsilon float64) float64 {
 	return math.Floor(min(epsilon, 1<<20)*choiceSteps) / choiceSteps
 }
 
-// Choose implements Session. It uses the exponential mechanism if the plan contains a BoundedRangeEvent for
-// it (docs/theory.md#bounded-range), and permute-and-flip otherwise (docs/theory.md#choice).
+// Choose implements Session. If the plan contains a BoundedRangeEvent for the choice, Choose uses the
+// exponential mechanism (docs/theory.md#bounded-range). Otherwise it uses permute-and-flip
+// (docs/theory.md#choice).
 func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,6 +147,6 @@ func (s *LiveSession) run(events []account.Event, candidate int,
 }
 
 // ErrFailedRun is wrapped by the error of a run of a selection that failed because of its releases, for
-// example because a model left the range of float64. Such a run ranks below all other runs and does not end
-// the selection: the end of a selection must not depend on runs that do not count.
+// example because a model left the range of float64. Such a run ranks below all other runs. It does not end
+// the selection, because the end of a selection must not depend on runs that do not count.
 var ErrFailedRun = errors.New("privacy: the run failed because of its own releases")

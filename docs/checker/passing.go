@@ -2,8 +2,8 @@ package checker
 
 import "encoding/json"
 
-// NotChecked is the verdict on a file whose check takes too long for a command that only reads the file. Check itself
-// has no time limit.
+// NotChecked is the verdict on a file if the check would take too long for a command that only reads the file. The
+// function Check itself has no time limit.
 const NotChecked = "not checked"
 
 // The limits of a quick check, by public numbers of the file. A quick check takes a few milliseconds.

@@ -41,7 +41,7 @@ type Spec struct {
 	Then   string // a later stage at which the program is killed
 	Umask  *int   // nil means the umask of the tests
 	Bare   bool   // runs the program directly, without a fault
-	// Terminal, if not nil, is standard input and standard error of the child.
+	// Terminal, if not nil, is used as the standard input and the standard error of the child.
 	Terminal *os.File `json:"-"`
 
 	// Launch is a command that starts the program in several processes, such as mpirun -n 3. Each process

@@ -40,7 +40,7 @@ type Figure struct {
 type Curve struct {
 	Name     string
 	X, Y, SE []float64 // the band is Y - SE to Y + SE; nil means no band
-	// Low and High are the ends of the band. If they are nil, the band follows from SE.
+	// Low and High are the lower and the upper ends of the band. If they are nil, the band is Y - SE to Y + SE.
 	Low, High []float64
 	// Points draws marks without a line and a band.
 	Points bool

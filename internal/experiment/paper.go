@@ -22,19 +22,20 @@ type Paper struct {
 	Name string `yaml:"name"`
 	Item string `yaml:"item"`
 	Part string `yaml:"part"`
-	// Setting describes the setting of the paper and the differences here. Verdict describes the result in a sentence.
+	// Setting describes the experimental setting of the paper and how the plan differs from this setting. Verdict
+	// describes the result in a sentence.
 	Setting string `yaml:"setting"`
 	Verdict string `yaml:"verdict"`
 	// Seconds is the estimated time of all runs on one core.
 	Seconds float64 `yaml:"seconds"`
-	// Axis is n or epsilon, the axis of figures and of Rows. The default is epsilon.
+	// Axis is "n" or "epsilon". It is the x axis of figures and the axis of the values in Rows. The default is epsilon.
 	Axis string `yaml:"axis"`
-	// Rows are the numbers that the paper prints. If there are none, the paper has only a figure whose numbers
-	// cannot be read.
+	// Rows are the numbers that the paper prints. If Rows is empty, the paper has only a figure from which the
+	// numbers cannot be read.
 	Rows []PaperRow `yaml:"rows"`
 	// NotPrinted is true if the paper prints no results of the plan's algorithms.
 	NotPrinted bool `yaml:"not_printed"`
-	// Ours is the method that represents the program's default in verdicts. The default is auto.
+	// Ours is the method that verdicts show as the program's own choice. The default is auto.
 	Ours string `yaml:"ours"`
 	// Rates are the exponents that theorems claim.
 	Rates []PaperRate `yaml:"rates"`
@@ -80,7 +81,7 @@ type PaperTable struct {
 	Value string   `yaml:"value"`
 	// Panels draws a figure for each value of the first column of By, with a point for every run at X and Value.
 	Panels bool `yaml:"panels"`
-	// Cells are the printed numbers of the paper, each with the values of By.
+	// Cells are the numbers that the paper prints. Each number has its values of the columns By.
 	Cells []PaperCell `yaml:"cells"`
 }
 
@@ -120,8 +121,9 @@ func (p *Plan) Quick() *Plan {
 	return &q
 }
 
-// Scales describes the encoder's factor for each data set. The encoder maps every range to [-1, 1] and multiplies it
-// by the factor before it projects a record to norm 1. Data sets without a schema have no factor.
+// Scales returns one text for each data set, which states the encoder's factor. The encoder maps every range to
+// [-1, 1] and multiplies it by the factor before it projects a record to norm 1. Data sets without a schema have
+// no factor.
 func (p *Plan) Scales() (texts []string, err error) {
 	for _, d := range p.Data {
 		if d.Schema == "" {

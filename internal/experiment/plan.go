@@ -27,8 +27,8 @@ import (
 	"dyad/privacy"
 )
 
-// Plan is a plan of experiments. It runs every method on every cell, for every split and draw of noise. A cell
-// is a data set with a number of training records and an epsilon.
+// Plan is a plan of experiments. In a plan, every method is run on every cell, for every split and every draw
+// of noise. A cell consists of a data set, a number of training records and an epsilon.
 type Plan struct {
 	Title string `yaml:"title"`
 	// Task is "auc" (the default), which learns linear scores and measures their AUC, or "metric", which learns
@@ -84,22 +84,22 @@ type Data struct {
 	Schema string `yaml:"schema"`
 	// Test is a file of test records. If it is "", the test records are the records that are not drawn for training.
 	Test string `yaml:"test"`
-	// Synthetic is a generator instead of a file: ar1, clinical, scores, or a kind of dataset.SyntheticMetric.
-	// Records is the number of records to be split. Features is the number of features if the generator has a
-	// choice. Seed is the seed of the generator.
+	// Synthetic is the name of a generator that replaces File: ar1, clinical, scores, or a kind of
+	// dataset.SyntheticMetric. Records is the number of records to be split. Features is the number of
+	// features if the generator has a choice. Seed is the seed of the generator.
 	Synthetic string `yaml:"synthetic"`
 	Records   int    `yaml:"records"`
 	Features  int    `yaml:"features"`
 	Seed      uint64 `yaml:"seed"`
-	// NoiseColumns is the number of added columns of uniform noise, drawn with Seed.
+	// NoiseColumns is the number of columns of uniform noise that are added to the data. The noise is drawn with Seed.
 	NoiseColumns int `yaml:"noise_columns"`
 	// N are the numbers of training records.
 	N []int `yaml:"n"`
 	// Splits, if positive, replaces the Splits of the plan.
 	Splits int `yaml:"splits"`
 
-	// Given holds records in memory instead of a file, for New. If they are grouped by person, N counts
-	// persons, and PersonRows is the largest number of rows of a person.
+	// Given holds records in memory instead of a file, for New. If the records are grouped by person, N
+	// counts persons, and PersonRows is the largest number of rows that a person has.
 	Given      *engine.Records `yaml:"-" json:"-"`
 	PersonRows int             `yaml:"-"`
 }

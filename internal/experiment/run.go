@@ -19,10 +19,10 @@ import (
 
 // Options configures the run of a plan. No option changes a value in a row.
 type Options struct {
-	// Folders are the folders of the data files. Each file is in a subfolder named after its data set. The
-	// first folder that has a file is used.
+	// Folders are the folders of the data files. Each file is in a subfolder that is named after its data
+	// set. If several folders contain a file, the first folder is used.
 	Folders []string
-	// Programs maps the programs of peers to other names, such as the interpreter of an environment.
+	// Programs maps the names of peers' programs to other programs, such as the interpreter of an environment.
 	Programs map[string]string
 	// Machine is the name of the CPU for the head of the table.
 	Machine string

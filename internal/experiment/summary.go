@@ -16,7 +16,7 @@ type Summary struct {
 	D       int     `csv:"d"`
 	Epsilon float64 `csv:"epsilon"`
 	Delta   float64 `csv:"delta"`
-	// Algorithm and Options are the columns of a row.
+	// Algorithm and Options have the values of these columns of a row.
 	Algorithm string `csv:"algorithm"`
 	Options   string `csv:"options"`
 	// Splits is the number of splits with a value. Failed is the number of runs without a value.

@@ -25,7 +25,7 @@ type Output struct {
 	Spare bool
 }
 
-// ErrTaken is wrapped by the error about an existing file that must not be replaced.
+// ErrTaken is wrapped by the error for an output file that already exists and must not be replaced.
 var ErrTaken = errors.New("choose another name")
 
 // NewOutput checks, before anything is charged, that a file can be written. The file must not be one of the

@@ -9,7 +9,8 @@ import (
 	"dyad/internal/input"
 )
 
-// Damaged marks an error about the content of a file.
+// Damaged wraps an error about the content of a file in an error that says that the file
+// is damaged. It returns nil for nil.
 func Damaged(err error) error {
 	if err != nil {
 		return fmt.Errorf("is damaged: %w", err)

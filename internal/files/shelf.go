@@ -45,7 +45,7 @@ type Shelf struct {
 	run   string
 }
 
-// Log is informed of the handling of files. Its functions may be nil.
+// Log has functions that are called when files are handled. The functions may be nil.
 type Log struct {
 	Trace func(stage string) // see algorithms.Options.Trace
 	Note  func(text string)  // receives a remark for the user
@@ -68,7 +68,7 @@ const (
 	keptSuffix = ".model"
 )
 
-// ErrNowhere is wrapped if no folder accepts a model. The model was not released.
+// ErrNowhere is wrapped by the error if no folder accepts a model. In this case the model was not released.
 var ErrNowhere = errors.New("dyad: not available")
 
 // ElsewhereError is the error for a model that was trained and charged, but was saved under another
@@ -160,7 +160,7 @@ func (l Log) Keep(run string, text []byte, most int, folders ...string) (f *dura
 // KeptName returns the beginning of the names of the files that are kept for a run.
 func KeptName(run string) string { return keptPrefix + url.PathEscape(run) + "-" }
 
-// RunOfKept returns the run to which a file belongs that Keep wrote, from the name of the file.
+// RunOfKept returns the run of a file that Keep wrote. It finds the run in the name of the file.
 func RunOfKept(name string) (run string, ok bool) {
 	text, ok := strings.CutPrefix(name, keptPrefix)
 	text, model := strings.CutSuffix(text, keptSuffix)

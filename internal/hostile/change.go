@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Texts are strings that some language, terminal, page, path or database could interpret as more than text.
+// Texts are strings that some program could interpret as more than text, for example a terminal, a web
+// page, a database, or code that opens a path.
 var Texts = []string{
 	"", "x", `"""; print("PWNED"); """`, `'''; import os; '''`, "\"); os.Exit(1) //", "*/ x /*", "`", "\\", `\"`,
 	"line\nbreak()\n", "a\r\nb", "--\nDROP TABLE r;", "'; DROP TABLE r; --",
@@ -80,7 +81,8 @@ const mostBytes = 1 << 19
 
 // Change returns a changed copy of a document. Every three bytes of changes make one change: two bytes select the
 // place, modulo the number of places, and one byte selects the way to change the value there, modulo Choices. One
-// way is to replace the value by a leaf of the caller. If the copy gets too long, Change returns an unchanged copy.
+// way is to replace the value by a leaf of the caller. If the changed copy is too long, Change returns an unchanged
+// copy.
 func (v *Value) Change(changes []byte, leaves ...string) *Value {
 	whole := List(v.clone())
 	for ; len(changes) >= 3; changes = changes[3:] {

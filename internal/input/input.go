@@ -11,7 +11,7 @@ import (
 // Err is the target with which errors.Is finds every marked error.
 var Err = errors.New("the input cannot be used")
 
-// Error is a marked error. It has the message of the error that it wraps.
+// Error is an error that is marked as an error of the user's input. It has the message of the error that it wraps.
 type Error struct{ error }
 
 // Unwrap returns the error without the mark.

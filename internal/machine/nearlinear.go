@@ -7,9 +7,9 @@ import (
 )
 
 // NearLinear returns a function that repeats the work of engine/cpu for n scores by the near-linear method in
-// one bin. The work leads from the scores to their coefficients. The scores have two labels in random order.
-// The function computes the sums of powers of the scores of each label, and then evaluates a polynomial with
-// the given number of terms at each score.
+// one bin. This work computes the coefficients of the scores. The scores have two labels in random order. The
+// function computes the sums of powers of the scores of each label, and then evaluates a polynomial with the
+// given number of terms at each score.
 func NearLinear(set *kernels.Set, n, terms int) func() {
 	const block, room, run = 4096, 4096 + 16, 1024
 	rng := rand.New(rand.NewPCG(1, 1))

@@ -17,7 +17,7 @@ func Do(t testing.TB, err error, what ...any) {
 	}
 }
 
-// Get returns a function that returns v, or ends the test if err is not nil.
+// Get returns a function that ends the test if err is not nil, and returns v otherwise.
 func Get[T any](v T, err error) func(t testing.TB, what ...any) T {
 	return func(t testing.TB, what ...any) T {
 		if err != nil {
@@ -50,7 +50,7 @@ func FailDo(t testing.TB, err error, want any, what ...any) {
 	}
 }
 
-// Fail is FailDo for a function with a value.
+// Fail is FailDo for the results of a function that returns a value and an error.
 func Fail[T any](_ T, err error) func(t testing.TB, want any, what ...any) {
 	return func(t testing.TB, want any, what ...any) {
 		t.Helper()
@@ -66,7 +66,7 @@ func ErrDo(t testing.TB, err error, what string, args ...any) {
 	}
 }
 
-// Err is ErrDo for a function with a value.
+// Err is ErrDo for the results of a function that returns a value and an error.
 func Err[T any](_ T, err error) func(t testing.TB, what string, args ...any) {
 	return func(t testing.TB, what string, args ...any) {
 		t.Helper()
@@ -82,7 +82,7 @@ func CheckDo(t testing.TB, err error, what ...any) {
 	}
 }
 
-// Check is CheckDo for a function with a value.
+// Check is CheckDo for the results of a function that returns a value and an error.
 func Check[T any](_ T, err error) func(t testing.TB, what ...any) {
 	return func(t testing.TB, what ...any) {
 		if err != nil {

@@ -48,7 +48,7 @@ func TextsOf(language string) (t Texts, err error) {
 	return t, nil
 }
 
-// Of returns the text of a key. Each {} in the text is replaced by one of the values.
+// Of returns the text of a key. The places {} in the text are replaced by the values, in order.
 func (t Texts) Of(key string, values ...string) string {
 	text := t.texts[key][t.language]
 	for _, v := range values {
@@ -206,7 +206,7 @@ func TheoremOf(anchor string) (t Theorem, ok bool) {
 	return t, true
 }
 
-// Approved holds the content of a file that Approval.Bytes wrote.
+// Approved is an approved page that was read from a file. Approval.Bytes wrote the content of the file.
 type Approved struct {
 	Language, Plan, Record, Schema, Figures string
 	text                                    []byte

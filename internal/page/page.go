@@ -99,7 +99,7 @@ type Bar struct{ Value, Low, High float64 }
 
 func (b Bar) at(x float64) string { return fmt.Sprintf("%.4g", 100*max(-1, min(1, x))) }
 
-// X returns the left end of the bar in hundredths. The following methods also return hundredths.
+// X returns the left end of the bar, multiplied by 100. The following methods also return values multiplied by 100.
 func (b Bar) X() string { return b.at(min(0, b.Value)) }
 
 // Width returns the width of the bar.
@@ -132,7 +132,7 @@ func (r Report) Write(w io.Writer) error {
 	}{r, template.CSS(style + reportStyle)}) //nolint:gosec // our own
 }
 
-// Execute writes a page: a template with functions and data.
+// Execute writes a page. The page is a template that is executed with functions and data.
 func Execute(w io.Writer, text string, functions template.FuncMap, data any) error {
 	t, err := template.New("page").Funcs(functions).Parse(text)
 	if err == nil {
@@ -144,7 +144,7 @@ func Execute(w io.Writer, text string, functions template.FuncMap, data any) err
 	return nil
 }
 
-// SVG returns a figure for a page. Screen readers read the label and the description, if it is not "".
+// SVG returns a figure for a page. Screen readers read the label, and the description unless it is "".
 func SVG(f *experiment.Figure, label, description string) (template.HTML, error) {
 	var b bytes.Buffer
 	if err := f.Write(&b, "svg"); err != nil {

@@ -15,7 +15,7 @@ type Number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// ErrChanged means that a file was written to while it was mapped.
+// ErrChanged is wrapped by the error for a file that was changed while it was mapped.
 var ErrChanged = errors.New("pages: the file changed while it was used")
 
 // Mapping is the content of a regular file as bytes.
@@ -88,9 +88,9 @@ func (m *Mapping) Unchanged() error {
 // littleEndian reports whether numbers lie in memory as they lie in files.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-// Slice returns the little-endian numbers of b. It returns b itself, or a copy if this machine stores numbers
-// in another order or b does not start at a multiple of their size. It panics if the length of b is not a
-// multiple of the size of a number.
+// Slice returns the little-endian numbers in b. The result uses the memory of b. But if this machine stores
+// numbers in another byte order, or if b does not start at a multiple of the size of a number, the result is
+// a copy. It panics if the length of b is not a multiple of the size of a number.
 func Slice[T Number](b []byte) []T {
 	size := int(unsafe.Sizeof(T(0)))
 	if len(b)%size != 0 {

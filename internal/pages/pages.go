@@ -23,8 +23,9 @@ func Make[T Number](n int) []T {
 // worthDropping is the least memory that Drop returns to the system.
 const worthDropping = 64 << 10
 
-// Drop marks the values of x as never read again. x must have no other reader. The system may take their memory back
-// at once, before the next garbage collection. The values of x are undefined afterwards.
+// Drop tells the system that the values of x are not read again. No other code may read x. The system may take
+// the memory of these values back at once, before the next garbage collection. The values of x are undefined
+// afterwards.
 func Drop[T Number](x []T) {
 	if size := uintptr(len(x)) * unsafe.Sizeof(T(0)); size >= worthDropping {
 		drop(unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size))

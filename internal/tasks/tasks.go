@@ -42,7 +42,7 @@ func (g *Group) Try(f func()) {
 	f()
 }
 
-// Panicked reports whether a goroutine panicked. Other goroutines may then stop.
+// Panicked reports whether a goroutine of the group panicked. Other goroutines can use it to stop early.
 func (g *Group) Panicked() bool { return g.first.Load() != nil }
 
 // Wait waits for all goroutines. If a goroutine panicked, Wait panics with the *Panic of the first goroutine that did.
@@ -54,8 +54,8 @@ func (g *Group) Wait() {
 }
 
 // Each calls work once for every job in [0, jobs), on up to workers goroutines including the caller's, and
-// returns ctx.Err(). When ctx is done, or a call panics, it starts no further jobs. worker is in [0, workers)
-// and is never used by two calls at the same time.
+// returns ctx.Err(). When ctx is done, or a call panics, it starts no further jobs. The argument worker of a
+// call is in [0, workers). No two calls have the same worker at the same time.
 func Each(ctx context.Context, workers, jobs int, work func(worker, job int)) error {
 	workers = min(workers, jobs)
 	if workers <= 1 {
@@ -106,11 +106,11 @@ func Await[T any](ctx context.Context, f func() T) (T, error) {
 	}
 }
 
-// Panic is a panic with the place where it happened.
+// Panic is the value of a panic, with the place where the panic happened.
 type Panic struct {
 	Value any
-	// Frames are the functions, files and lines of the stack, with the innermost first. They have no arguments,
-	// which could be values of records.
+	// Frames are the functions, files and lines of the stack, with the innermost first. Arguments of functions
+	// are omitted, because they could be values of records.
 	Frames []string
 }
 

@@ -8,18 +8,18 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// ErrUnsupported is wrapped by the error of Compose for an event that the accountant does not support.
+// ErrUnsupported is wrapped by the error that Compose returns for an event that the accountant does not support.
 var ErrUnsupported = errors.New("account: the accountant does not support this event")
 
 // Accountant computes the privacy cost of an adaptive composition of events. Epsilon and Delta are upper
 // bounds: they are never below the exact value.
 type Accountant interface {
 	// Compose adds an event. If it returns an error, the accountant is unchanged, and no part of a
-	// ComposedEvent is added. The error wraps ErrUnsupported for an event that the accountant does not
-	// support.
+	// ComposedEvent is added. If the accountant does not support the event, the error wraps
+	// ErrUnsupported.
 	Compose(Event) error
-	// Epsilon returns an epsilon >= 0 for which the whole composition is (epsilon, delta)-DP. It is +Inf if
-	// there is none.
+	// Epsilon returns an epsilon >= 0 for which the whole composition is (epsilon, delta)-DP. It returns
+	// +Inf if there is no such epsilon.
 	Epsilon(delta float64) float64
 	// Delta returns a delta in [0, 1] for which the whole composition is (epsilon, delta)-DP.
 	Delta(epsilon float64) float64

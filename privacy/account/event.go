@@ -238,8 +238,8 @@ func releases(e Event, yield func(Release) error, depth int) error {
 	return yield(Release{Event: f.event, Count: f.count, Joint: f.joint})
 }
 
-// RepeatedEvent is an event of Count adaptive releases of one kind, each with independent randomness. Repeat
-// returns it.
+// RepeatedEvent is an event of Count adaptive releases of one kind, each with independent randomness. The
+// function Repeat makes such an event.
 type RepeatedEvent struct {
 	Event Event // Event is one release; it is not joint, composed, parallel, public or non-private.
 	Count int   // Count is >= 1.
@@ -288,7 +288,7 @@ func (NonPrivateEvent) validate() error { return nil }
 func (e NonPrivateEvent) facts() facts  { return facts{shape: nonPrivate, event: e} }
 func (recorded) NonPrivate() kind       { return record[NonPrivateEvent]("non-private") }
 
-// PublicEvent is a release computed from public data. It costs nothing.
+// PublicEvent is a release that is computed from public data. It has no privacy cost.
 type PublicEvent struct{}
 
 // String returns "release of public data".

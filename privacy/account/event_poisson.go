@@ -85,7 +85,7 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 // batch. At a rate below 1, the same pair with k r is not valid.
 type PoissonEvent struct {
 	Event    Event
-	Rate     float64 // Rate is in (0, 1]. The value 1 means all records.
+	Rate     float64 // Rate is in (0, 1]. With the value 1, every batch contains all records.
 	Relation Relation
 	// Group is the largest number of records that one owner has. It is at most MaxGroup, and the value 0
 	// means 1. If Group is above 1, the noise must be Gaussian.

@@ -21,9 +21,9 @@ import (
 // discretisation follows Doroshenko et al. 2022. The proofs are at discretise, tilt and dominatingPair. The
 // zero value is an empty composition. A PLD is not safe for concurrent use, because it caches answers.
 type PLD struct {
-	// Interval is the grid interval of losses. The value 0 chooses about 1/64 of the standard deviation of
-	// one loss. The bounds are valid for every value of Interval. A smaller value gives tighter bounds and
-	// takes more time. Interval must not change after the first event.
+	// Interval is the grid interval of losses. If Interval is 0, PLD uses about 1/64 of the standard
+	// deviation of one loss. The bounds are valid for every value of Interval. A smaller value gives
+	// tighter bounds and takes more time. Interval must not change after the first event.
 	Interval float64
 
 	releases   []countedLaw

@@ -116,8 +116,8 @@ func sameFile(f *os.File, name string) bool {
 }
 
 // Open opens an existing file and locks it. It does not wait: if the program that wrote the file is running,
-// the error wraps ErrBusy. Open treats anything but a regular file as absent, because reading a FIFO would
-// wait for ever, and anyone who may write to the folder can make a FIFO.
+// the error wraps ErrBusy. Open treats a file that is not a regular file as absent. For example, reading a
+// FIFO could wait for ever, and anyone who may write to the folder can create a FIFO.
 func Open(name string) (*File, error) {
 	file, err := create.Open(name, os.O_RDWR)
 	if errors.Is(err, create.ErrIrregular) {
@@ -157,7 +157,7 @@ func Keep(name string) (*File, error) {
 	}
 }
 
-// ErrBusy is wrapped by the error if another process holds the lock of a file.
+// ErrBusy is wrapped by an error that occurs because another process holds the lock of a file.
 var ErrBusy = errors.New("it is in use by another process")
 
 // Close closes the file and releases the lock. It does not remove the file.

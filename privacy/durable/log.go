@@ -23,14 +23,14 @@ type Log struct {
 // NewLog returns the log in a file. The first size bytes of the file are whole texts.
 func NewLog(f *os.File, size int64) *Log { return &Log{File: f, size: size} }
 
-// ErrUncertain is wrapped by the error if a text that was not acknowledged may be in a log.
+// ErrUncertain is wrapped by the error of Append if a log may contain a text that Append did not acknowledge.
 var ErrUncertain = errors.New("it may have been written nevertheless")
 
 // Append adds a text and syncs the file. If the sync fails, Append removes the text, because the kernel may
-// have dropped its pages: a later read would return the text, and a power cut would remove it. If the text
-// cannot be removed, this error and the errors of all later calls wrap ErrUncertain. Append returns an
-// error if another program has changed the size of the file. If written is not nil, Append calls it before
-// the sync.
+// have dropped the pages of the text. A later read could then return the text although a power cut would
+// remove it. If the text cannot be removed, this error and the errors of all later calls wrap ErrUncertain.
+// Append returns an error if another program has changed the size of the file. If written is not nil,
+// Append calls it before the sync.
 func (l *Log) Append(text []byte, written func()) error {
 	if l.broken != nil {
 		return l.broken

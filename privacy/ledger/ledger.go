@@ -22,7 +22,7 @@ import (
 var (
 	// ErrBudget is wrapped by the error for a charge that would exceed a cap set by the user.
 	ErrBudget = errors.New("ledger: budget exceeded")
-	// ErrUnavailable is wrapped if the ledger cannot be locked, read or written.
+	// ErrUnavailable is wrapped by the error if the ledger cannot be locked, read or written.
 	ErrUnavailable = errors.New("ledger: the ledger is unavailable")
 )
 
@@ -89,7 +89,7 @@ type Ledger struct {
 	stage    func(string) // Options.Trace
 }
 
-// Options configures the use of a ledger. It cannot change what is recorded.
+// Options configures the use of a ledger. No option changes what the ledger records.
 type Options struct {
 	// LockWait is the longest wait for another process that holds the lock; 0 means 10 s.
 	LockWait time.Duration
@@ -233,8 +233,8 @@ func (l *Ledger) SetCap(dataID string, b privacy.Budget) error { return l.setCap
 
 // SetCapByLooking is SetCap for budgets that are chosen by looking at earlier releases. A cap that is set
 // before the first charge is compared with account.Total.Filter. A cap that is set or raised later is
-// compared with account.Total.Odometer. Raising a cap of the first kind costs its delta once more
-// (docs/theory.md#looking).
+// compared with account.Total.Odometer. Raising a cap that was set before the first charge costs the
+// delta of this cap once more (docs/theory.md#looking).
 func (l *Ledger) SetCapByLooking(dataID string, b privacy.Budget) error {
 	st, err := l.load()
 	if err != nil {

@@ -12,12 +12,13 @@ import (
 	"dyad/privacy/account"
 )
 
-// ErrResume is wrapped if a run cannot be resumed or finished: it was never charged, is finished already, or
-// differs from its charge.
+// ErrResume is wrapped by the error for a run that cannot be resumed or finished. For example, the run was
+// never charged, is already finished, or differs from its charge.
 var ErrResume = errors.New("ledger: the run cannot continue")
 
-// ErrUnacknowledged is wrapped, besides ErrUnavailable, if a line was written and may count, but its
-// acknowledgement failed. After any other error the line does not count.
+// ErrUnacknowledged is wrapped, in addition to ErrUnavailable, if a line was written but the change
+// could not be completed. In this case the line may count. After any other error the line does not
+// count.
 var ErrUnacknowledged = errors.New("the line is written and counts")
 
 // StatusReleased is the status of a run whose results left the program.
@@ -44,10 +45,10 @@ type Kept struct {
 	Place  string // where the result was stored
 }
 
-// Release is Finish with StatusReleased. It also records what was released. The result that k identifies
-// must be stored durably and privately before the call, because it may leave the program only if the ledger
-// has this line. After an error that wraps ErrUnacknowledged, the ledger may have the line. Call Released
-// to find out whether it does.
+// Release finishes a run as Finish does with StatusReleased, and also records what was released. The result
+// that k identifies must be stored durably and privately before the call, because it may leave the program
+// only if the ledger has this line. After an error that wraps ErrUnacknowledged, the ledger may have the
+// line. Call Released to find out whether it does.
 //
 // Release refuses a call without a digest and writes no line, because a full disk, a closed pipe or a kill
 // would lose a result that is not stored. Lines without a digest from earlier versions are still read.

@@ -13,9 +13,9 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// MaxEpsilon is the largest epsilon of one local randomiser; a larger one gives negligible
-// protection. MinEpsilon is the smallest epsilon: below it an answer has negligible information,
-// and the proof of placeLaw needs room for rounding.
+// MaxEpsilon is the largest epsilon of one local randomiser. A larger epsilon would give
+// negligible protection. MinEpsilon is the smallest epsilon. With a smaller epsilon an answer
+// would contain negligible information, and rounding errors would break the proof of placeLaw.
 const (
 	MaxEpsilon = 50
 	MinEpsilon = 0x1p-30

@@ -198,7 +198,7 @@ func (c *DirectionChannel) Scale() float64 { return c.scale }
 var errNotFiniteVector = errors.New("local: a vector to be sent is not finite or has another length than its channel; " +
 	"no message was drawn")
 
-// Send draws the message for g, of length Dim. It does not change g.
+// Send draws the message for the vector g, which has length Dim. It does not change g.
 func (c *DirectionChannel) Send(g []float64, src *privacy.Source) (DirectionMessage, error) {
 	if len(g) != c.m.Dim {
 		return DirectionMessage{}, errNotFiniteVector

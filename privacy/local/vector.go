@@ -45,8 +45,8 @@ func (m Vector) Validate() error {
 // Event returns the privacy cost of one vector for the user who sends it.
 func (m Vector) Event() account.Event { return account.PureEvent{Epsilon: m.Epsilon} }
 
-// Perturb replaces x, of length Dim, by its perturbed form. A vector that is not finite counts as
-// zero. If Perturb returns an error, x is zero.
+// Perturb replaces the vector x, which has length Dim, by its perturbed form. A vector that is
+// not finite counts as zero. If Perturb returns an error, x is zero.
 func (m Vector) Perturb(x []float64, src *privacy.Source) error {
 	if err := m.Validate(); err != nil {
 		clear(x)

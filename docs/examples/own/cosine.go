@@ -6,7 +6,7 @@ import (
 	"dyad/engine"
 )
 
-// Cosine learns weights of features in which records of one class point the same way:
+// Cosine learns weights of the features such that weighted records of one class point in the same direction:
 //
 //	l(w; z, z') = (cos(a, a') - 1[y = y'])^2 / 2,   a = w * x, coordinate by coordinate
 //

@@ -19,12 +19,12 @@ import (
 type Options struct {
 	// Out is the folder of results. Committed is the folder of results in the repository (bench/results).
 	Out, Committed string
-	// Options are for every plan, which has a Progress of its own.
+	// Options are the options of every plan, except for Progress.
 	experiment.Options
 	// Quick runs every plan only for its first data set, size and epsilon, and only once. Outcomes state the short
 	// forms of commands.
 	Quick bool
-	// Progress is informed of the progress of a part.
+	// Progress is called to report the progress of a part.
 	Progress func(part string, p experiment.Progress)
 }
 

@@ -21,17 +21,17 @@ type Options struct {
 	Quick bool
 	// Only selects the cases whose method has a name that contains this text. If Only is empty, all cases are measured.
 	Only string
-	// Records replaces the number of records of every case. If it is 0, each case keeps its number.
+	// Records replaces the number of records of every case. If Records is 0, each case keeps its own number.
 	Records int
-	// Runs is the number of timed runs after one warm-up run. If it is 0, 11 applies, or 3 if Quick is set.
+	// Runs is the number of timed runs after one warm-up run. If Runs is 0, the number is 11, or 3 if Quick is set.
 	Runs int
 	// Workers is the number of goroutines. If it is 0, one goroutine is used, so that the lines
 	// show the performance of one core.
 	Workers int
-	// Variants are the kernel variants to measure. If it is nil, all variants of this processor are measured.
+	// Variants are the kernel variants to measure. If Variants is nil, all variants of this processor are measured.
 	Variants []kernels.Variant
-	// Devices are the devices on which gradients are measured, one after another for each case. If it is nil,
-	// the CPU is measured. Devices without a kernel for a case are skipped for this case.
+	// Devices are the devices on which gradients are measured, one after another for each case. If Devices is
+	// nil, only the CPU is measured. A device without a kernel for a case is skipped for this case.
 	Devices []Device
 	// Peers are times of other programs, to be compared with the times of the CPU.
 	Peers Peers
@@ -40,7 +40,7 @@ type Options struct {
 // Device is a backend to measure.
 type Device struct {
 	Name string
-	// Backend computes on the device. If it is nil, the device is the CPU with its variants.
+	// Backend computes on the device. If Backend is nil, the device is the CPU with its variants.
 	Backend engine.Backend
 }
 

@@ -1,11 +1,11 @@
-// Package sampler draws random bits and exact noise. The result of adding noise is the rounding of query +
-// continuous noise to a grid. The rounding is decided from as many random digits as necessary.
+// Package sampler draws random bits and exact noise. Adding noise returns the sum of the query and
+// continuous noise, rounded to a grid. The functions draw as many random digits as the rounding requires.
 package sampler
 
 // The functions Gaussian, Laplace and KNorm replace every x[i] by the multiple of grid nearest to x[i] + Z_i.
-// A tie goes up. Here x[i] is the exact dyadic number that the float64 represents, and Z is drawn exactly
-// from its continuous law. All x[i] must be finite. sigma and scale must be positive and finite, and grid
-// must be a power of two.
+// If two multiples are equally near, the larger multiple is used. Here x[i] is the exact dyadic number that
+// the float64 represents, and Z is drawn exactly from its continuous law. All x[i] must be finite. sigma and
+// scale must be positive and finite, and grid must be a power of two.
 
 // Gaussian adds independent N(0, sigma^2) noise.
 func Gaussian(x []float64, sigma, grid float64, src *Bits) {
