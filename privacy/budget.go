@@ -27,8 +27,9 @@ func DefaultDelta(n int) float64 {
 	return min(1e-5, math.Pow(float64(n), -1.5))
 }
 
-// DeltaWarning returns a warning of one sentence if delta > 1/(10 n), and "" otherwise. With such a delta, a
-// mechanism that publishes one random record in clear would satisfy the guarantee (docs/theory.md#delta).
+// DeltaWarning returns a warning of one sentence if delta > 1/(10 n), and "" otherwise. With such a delta,
+// even a mechanism that publishes one random record without any protection satisfies the guarantee
+// (docs/theory.md#delta).
 func DeltaWarning(delta float64, n int) string {
 	if n > 0 && delta > 1/(10*float64(n)) {
 		return fmt.Sprintf("delta = %.4g is above 1/(10 n) = %.4g: publishing one random record in clear would be allowed "+

@@ -9,7 +9,7 @@ import (
 )
 
 // CalibrateGaussian returns Gaussian noise for the given number of adaptive queries. Each query has
-// certificate c, and all of them together meet the budget b. The standard deviation is
+// certificate c, and all queries together meet the budget b. The standard deviation is
 //
 //	Sigma = c.Sensitivity() sqrt(releases) / GDPMu(epsilon, delta)
 //
@@ -66,7 +66,7 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 	return Gaussian{}, fmt.Errorf("privacy: calibrating noise: epsilon %v with delta %v is beyond the precision of float64", b.Epsilon, b.Delta)
 }
 
-// PureNoise is the kind of noise for a pure epsilon guarantee.
+// PureNoise selects the kind of noise for a guarantee of pure epsilon-DP.
 type PureNoise int
 
 // The kinds of pure noise. The zero value is the kind with less noise.

@@ -23,9 +23,9 @@ func (c Certificate) share() float64 {
 }
 
 // UnsampledSigma returns the standard deviation of Gaussian noise with which the given number of queries
-// meets b if their batches are known. It is sensitivity sqrt(releases)/GDPMu. For Poisson batches the
-// sensitivity assumes that every batch contains all records of an owner. The queries meet b with this noise
-// whether or not the batches are secret.
+// meets the budget b even if the batches are known. It is sensitivity sqrt(releases)/GDPMu. For Poisson
+// batches the sensitivity assumes that every batch contains all records of an owner. The queries meet b
+// with this noise whether or not the batches are secret.
 func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
 	return c.knownSensitivity() * math.Sqrt(float64(releases)) / account.GDPMu(b.Epsilon, b.Delta)
 }
@@ -33,8 +33,8 @@ func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
 // BasicBatchSigma returns the standard deviation that basic composition of amplified steps requires. Let
 // gamma = Batch/Records. A step that is (e, d)-DP on its batch is (ln(1 + gamma (exp(e)-1)), gamma d)-DP
 // [Balle, Barthe and Gaboardi 2018, Theorem 9; docs/theory.md#calibration], and the steps of all releases add
-// up to b. The result is +Inf if c is not about batches without replacement. It serves as a comparison:
-// CalibrateGaussian composes privacy loss distributions instead.
+// up to b. The result is +Inf if c is not about batches without replacement. The result serves only for
+// comparison, because CalibrateGaussian composes privacy loss distributions instead.
 func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
 	size, records := c.Batch()
 	if size == 0 || releases < 1 {
@@ -55,7 +55,7 @@ const batchPrecision = 2e-4
 // budget. So a flaw of the search, or of the accountant's monotonicity, cannot make the result unsound.
 func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 	var failed error
-	// over is log(delta/b.Delta) as a function of log sigma. The noise is sufficient where over is <= 0.
+	// over is log(delta/b.Delta) as a function of log sigma. The noise is sufficient if over is <= 0.
 	over := func(logSigma float64) float64 {
 		var a account.Total
 		if err := a.Compose(account.Repeat(Gaussian{Sigma: math.Exp(logSigma)}.Event(c), releases)); err != nil {

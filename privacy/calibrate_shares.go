@@ -9,21 +9,21 @@ import (
 )
 
 // CalibrateShares returns the noise of adaptive releases that meet the budget b together. Release i has the
-// certificate certificates[i], which must be about one release on all records: joint certificates and
-// certificates of batches are refused. Its share shares[i], in (0, 1], is a share of mu^2, or a share of
-// epsilon if delta = 0. The shares add up to at most 1.
+// certificate certificates[i], which must be about one release on all records, so joint certificates and
+// certificates of batches are refused. The number shares[i], in (0, 1], is the release's share of mu^2, or
+// its share of epsilon if delta = 0. The shares add up to at most 1.
 //
 // If delta > 0, the noise is Gaussian with Sigma_i = Sensitivity_i/(mu sqrt(Share_i)), where mu =
 // GDPMu(epsilon, delta). If delta = 0, the noise is K-norm noise with Scale_i = Sensitivity_i/(Share_i
 // epsilon), or Laplace noise with the same scale for a certificate in the L1 norm. All scales are rounded up
 // until the GDP accountant computes a cost within the budget.
 //
-// The shares are fixed before the first release. The sensitivity of a release may depend on earlier releases
-// only if its noise changes in proportion. A plan with fixed events cannot contain noise that changes, so
-// scale the query instead.
+// The shares are fixed before the first release. If the sensitivity of a release depends on earlier
+// releases, its noise must change in proportion. A plan with fixed events cannot contain noise that changes,
+// so the caller must scale the query instead.
 //
 // CalibrateShares returns an error if there are no releases, if the shares are out of range or add up to more
-// than 1, or if b is out of range. A certificate of another kind is an error, too.
+// than 1, or if b is out of range. It also returns an error if a certificate is of another kind.
 func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]Mechanism, error) {
 	if err := b.Validate(); err != nil {
 		return nil, err

@@ -9,9 +9,9 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// Certificate is a proved upper bound on the sensitivity of a released vector: how far the vector can move,
-// in the Euclidean norm, when one record is replaced. A certificate with Manhattan true uses the L1 norm
-// instead. Noise is scaled to this number and to no other (docs/theory.md#certificate;
+// Certificate is a proved upper bound on the sensitivity of a released vector. The sensitivity is how far
+// the vector can move, in the Euclidean norm, when one record is replaced. If Manhattan reports true, the L1
+// norm is used instead. Noise is scaled only to this bound (docs/theory.md#certificate;
 // docs/theory.md#output-perturbation for vectors that are released once). The fields are unexported, because
 // only the constructors of this package build certificates, and they use only public numbers.
 //
@@ -78,9 +78,9 @@ func (f poissonOf) gaussian(one account.GaussianEvent, _ Gaussian) account.Event
 // Manhattan reports whether the sensitivity is in the L1 norm. Otherwise it is in the L2 norm.
 func (c Certificate) Manhattan() bool { return c.manhattan }
 
-// Sensitivity is the replace-one sensitivity of the computed query, in the L2 norm unless Manhattan reports
-// true. For Poisson batches it is the sensitivity to one added record. It includes the floating-point
-// errors on both data sets. Noise is scaled to this number.
+// Sensitivity returns the sensitivity of the computed query when one record is replaced, in the L2 norm
+// unless Manhattan reports true. For Poisson batches it returns the sensitivity when one record is added.
+// The number includes the floating-point errors on both data sets. Noise is scaled to this number.
 func (c Certificate) Sensitivity() float64 { return c.total }
 
 // ExactSensitivity is the sensitivity of the query in real arithmetic, without floating-point errors.
@@ -101,8 +101,8 @@ func (c Certificate) Releases() int {
 	return f.releases
 }
 
-// HiddenSteps is the number of noisy steps when only the last state is released (see ConvergentEvent). It is
-// 0 if the certificate is about a release of another kind.
+// HiddenSteps returns the number of noisy steps of a computation that releases only its last state (see
+// ConvergentEvent). It is 0 if the certificate is about a release of another kind.
 func (c Certificate) HiddenSteps() int { return c.hidden().steps }
 
 func (c Certificate) hidden() hiddenSteps {
@@ -110,15 +110,15 @@ func (c Certificate) hidden() hiddenSteps {
 	return f
 }
 
-// Batch returns the size of a batch and the number of records of the whole data set, if the certificate is
-// about a query of a batch drawn without replacement. Otherwise it returns 0, 0.
+// Batch returns the size of a batch and the number of records of the whole data set if the certificate is
+// about a query on a batch drawn without replacement. Otherwise it returns 0, 0.
 func (c Certificate) Batch() (size, records int) {
 	f, _ := c.form.(subsetOf)
 	return f.size, f.records
 }
 
-// Poisson returns the sampling rate and the number of records that batches are drawn from, if the certificate
-// is about a query of a Poisson batch. Otherwise it returns 0, 0.
+// Poisson returns the sampling rate and the number of records that batches are drawn from if the certificate
+// is about a query on a Poisson batch. Otherwise it returns 0, 0.
 func (c Certificate) Poisson() (rate float64, records int) {
 	f, _ := c.form.(poissonOf)
 	return f.rate, f.records
@@ -167,9 +167,9 @@ func (c Certificate) pureEvent(sensitivity, scale float64) account.Event {
 
 // Statement returns the theorem of the certificate and the public numbers that the theorem was applied to, so
 // that a reader can compute the certificate again. The theorem is an anchor of docs/theory.md. The numbers
-// are a value of the constructor's type. Their JSON encoding is part of model files (docs/formats.md) and
-// contains only those numbers that do not follow from the other parts of a plan. Statement returns "" and nil
-// for a certificate without a stated theorem.
+// are a value of the constructor's type. The JSON encoding of the numbers is part of model files
+// (docs/formats.md). It omits the numbers that follow from the other parts of a plan. Statement returns ""
+// and nil for a certificate without a stated theorem.
 func (c Certificate) Statement() (theorem string, numbers any) { return c.theorem, c.numbers }
 
 // stated adds the statement to c. The numbers must be comparable.
@@ -180,7 +180,7 @@ func stated(theorem string, numbers any, c Certificate, err error) (Certificate,
 	return c, err
 }
 
-// Derivation names the theorem and the numbers put into it.
+// Derivation returns a text that names the theorem and the numbers that the theorem was applied to.
 func (c Certificate) Derivation() string { return c.derivation }
 
 // Released describes the vector that the certificate is about.

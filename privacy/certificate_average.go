@@ -6,8 +6,8 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// AverageDescent is GradientDescent with one release of the average (w_1 + ... + w_T)/T instead of the last
-// iterate.
+// AverageDescent holds the public numbers of GradientDescent if the average (w_1 + ... + w_T)/T is released
+// once, instead of the last iterate.
 type AverageDescent struct {
 	GradientDescent
 	// OutputError bounds the error of computing the average from the computed iterates. It is >= 0.
@@ -22,9 +22,9 @@ type AverageDescent struct {
 //	delta_t <= min(c delta_(t-1) + PairFraction Dg eta + 2 rho, diam C),   delta_0 = 0.
 //
 // By the triangle inequality, the average moves by at most (delta_1 + ... + delta_T)/T + 2 OutputError. The
-// exact average is in the convex set C, so without the output error it moves by at most diam C. For all
-// pairs, c = 1 and no rounding, the bound is (2 Dg eta/n) (T+1)/2 = Dg eta (T+1)/n. Linear pair losses attain
-// the bound with equality. QED
+// exact average is in the convex set C, so without the output error it moves by at most diam C. If all pairs
+// are used, c = 1 and there is no rounding error, the bound is (2 Dg eta/n) (T+1)/2 = Dg eta (T+1)/n. Linear
+// pair losses attain the bound with equality. QED
 //
 // Checked by Coq: Descent.average.
 func (g AverageDescent) Certify() (Certificate, error) {

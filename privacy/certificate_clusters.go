@@ -2,9 +2,10 @@ package privacy
 
 import "fmt"
 
-// ClusterSums describes a query about disjoint clusters that cover all records. The released vector contains,
-// for each cluster, the number of its records times Levels and the sum of its records. A record is a vector
-// of integers with norm at most Levels. The record and public or released numbers determine its cluster.
+// ClusterSums describes a query about disjoint clusters that cover all records. For each cluster, the
+// released vector contains two parts: the number of records in the cluster times Levels, and the sum of these
+// records. A record is a vector of integers with norm at most Levels. The cluster of a record depends only on
+// the record and on public or released numbers.
 type ClusterSums struct {
 	Clusters int `json:"clusters"` // Clusters is k >= 1.
 	Dim      int `json:"dim"`      // Dim is the number of coordinates of a record, >= 1.

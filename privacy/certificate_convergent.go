@@ -26,15 +26,15 @@ type LastIterate struct {
 	Grid         float64 `json:"-"`            // Grid is a power of two. The value 0 (no grid) is refused.
 }
 
-// Certify returns the certificate of u_Steps. Its Sensitivity is joint: with noise of standard deviation
-// sigma in every step, the release is (Sensitivity/sigma)-GDP.
+// Certify returns the certificate of u_Steps. Its Sensitivity covers all steps together: with noise of
+// standard deviation sigma in every step, the release is (Sensitivity/sigma)-GDP.
 //
-// Theorem (docs/theory.md#hidden-iterates). Consider the computed update before Q as a function of u. Let it
-// be within UpdateError of the exact update at the exact projection, for every data set and every u. The
-// exact update of one data set is a contraction by c = 1 - eta alpha on C (docs/theory.md#contraction). The
-// exact update of a neighbouring data set differs by at most PairFraction Dg eta. Projections do not expand,
-// and their values are in a set of diameter D. Q moves each of the two states by at most Grid sqrt(d)/2. So
-// ConvergentEvent holds with
+// Theorem (docs/theory.md#hidden-iterates). Consider the computed update before Q as a function of u.
+// Suppose that it differs by at most UpdateError from the exact update at the exact projection, for every
+// data set and every u. The exact update of one data set is a contraction by c = 1 - eta alpha on C
+// (docs/theory.md#contraction). The exact update of a neighbouring data set differs by at most PairFraction
+// Dg eta. Projections do not expand, and their values are in a set of diameter D. Q moves each of the two
+// states by at most Grid sqrt(d)/2. So ConvergentEvent holds with
 //
 //	Gap = PairFraction Dg eta + 2 rho + 2 Grid sqrt(d).
 func (l LastIterate) Certify() (Certificate, error) {

@@ -77,8 +77,8 @@ type GradientDescent struct {
 //
 //	delta_t <= c delta_{t-1} + PairFraction Dg eta + 2 rho,   delta_0 = 0,
 //
-// and delta_t <= diam C. For all pairs, c = 1 - eta alpha and rho = 0, the bound is (2 Dg / (alpha n)) (1 -
-// (1 - eta alpha)^T).
+// and delta_t <= diam C. If all pairs are used, c = 1 - eta alpha and rho = 0, the bound is (2 Dg / (alpha
+// n)) (1 - (1 - eta alpha)^T).
 //
 // Checked by Coq: Descent.last_iterate.
 func (g GradientDescent) Certify() (Certificate, error) {

@@ -27,13 +27,14 @@ type ClassPairSum struct {
 	Levels    int  `json:"levels"`    // Levels is L >= 1.
 	Counted   bool `json:"counted"`   // Counted adds the number of positives.
 	Manhattan bool `json:"manhattan"` // Manhattan requests a certificate in the L1 norm, for Laplace noise.
-	// Error bounds ||computed - exact||, the error of a conversion to float64. It is >= 0.
+	// Error bounds the norm of the difference between the computed and the exact vector.
+	// This difference comes from a conversion to float64. Error is >= 0.
 	Error float64 `json:"error"`
 	Name  string  `json:"name"` // Name is the name of the sum in reports.
 }
 
-// CountWeight is the integer k by which the number of positives is multiplied. It is L (n-1) in the L1 norm.
-// In the L2 norm it is the largest integer up to sqrt(3) L (n-1).
+// CountWeight returns the integer k by which the number of positives is multiplied. It is L (n-1) in the L1
+// norm. In the L2 norm it is the largest integer up to sqrt(3) L (n-1).
 func (s ClassPairSum) CountWeight() float64 {
 	reach := float64(s.Levels) * float64(s.Records-1)
 	if s.Manhattan {
@@ -72,8 +73,9 @@ func (s ClassPairSum) Certify() (Certificate, error) {
 		why, "class-pairs")
 }
 
-// CellCounts describes the vector of the numbers of records in disjoint cells that cover all records. Every
-// record is in one cell, which is determined by the record and by public or released numbers.
+// CellCounts describes a vector that contains the number of records in each of several disjoint cells.
+// Every record is in exactly one cell. The cell depends only on the record and on public or released
+// numbers.
 type CellCounts struct {
 	Cells     int     `json:"cells"`     // Cells is the number of cells, >= 1.
 	Manhattan bool    `json:"manhattan"` // Manhattan requests a certificate in the L1 norm.
@@ -100,8 +102,9 @@ func (c CellCounts) Certify() (Certificate, error) {
 		"one record leaves one cell and enters another", "cell-counts")
 }
 
-// RightCounts describes a vector with one number for each of several classifiers: the number of records that
-// the classifier gets right. Each classifier is a function of a record and of public or released numbers.
+// RightCounts describes a vector with one number for each of several classifiers. This number is how many
+// records the classifier gets right. Each classifier is a function of a record and of public or released
+// numbers.
 type RightCounts struct {
 	Classifiers int     `json:"classifiers"` // Classifiers is the number m of classifiers, >= 1.
 	Manhattan   bool    `json:"manhattan"`   // Manhattan requests a certificate in the L1 norm.
@@ -127,11 +130,12 @@ func (r RightCounts) Certify() (Certificate, error) {
 		fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
 }
 
-// ScoreSum describes a sum over records of an integer in a fixed interval of length 2 Levels. The integers
-// are scores, rounded to integers up to Levels in magnitude, or distances of scores to a released centre.
+// ScoreSum describes the sum of one integer for each record. The integers are in a fixed interval of
+// length 2 Levels. They are either scores, rounded to integers of magnitude at most Levels, or distances
+// of such scores to a released centre.
 type ScoreSum struct {
 	Levels    int     `json:"levels"`    // Levels is L >= 1.
-	Manhattan bool    `json:"manhattan"` // Manhattan labels the certificate as one in the L1 norm. For a single number both norms agree.
+	Manhattan bool    `json:"manhattan"` // Manhattan labels the certificate as a certificate in the L1 norm. For a single number the L1 norm and the L2 norm are the same.
 	Error     float64 `json:"error"`     // Error bounds |computed - exact|; >= 0.
 	Name      string  `json:"name"`      // Name is the name of the sum in reports.
 }

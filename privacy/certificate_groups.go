@@ -8,13 +8,14 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// GroupMoments describes a vector of sums of pair moments within groups of records. A group of m records
+// GroupMoments describes a vector of sums over the pairs of records within groups. A group of m records
 // contributes 1/m times the sum of a x~ over its pairs i < j. If Scale is not 0, the group also contributes
 // 1/m times the sum of Scale x~ x~^T, as a matrix in isometric coordinates or as its diagonal.
 //
 // The values a and x~ satisfy |a| <= 1 and ||x~|| <= Radius. They are functions of both records of a pair,
-// such as the clipped difference of the labels and the clipped difference of the features. The members, the
-// places and the sizes of the groups are public: a neighbouring data set replaces a record in its place.
+// such as the clipped difference of the labels and the clipped difference of the features. The groups are
+// public, with their sizes and the places of their members. A neighbouring data set has another record in
+// one of these places.
 type GroupMoments struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Scale  float64 `json:"scale"` // Scale is >= 0.

@@ -15,7 +15,7 @@ import (
 // The Error fields bound ||computed - exact|| of a sum for every data set, so the computed sum moves by at
 // most 2 Error more than the exact sum.
 
-// PositiveCount describes the sum over records of a number in [0, 1], such as the number of positives.
+// PositiveCount describes a sum of one number in [0, 1] for each record, such as the number of positives.
 type PositiveCount struct {
 	Error float64 `json:"error"` // Error bounds |computed - exact|; >= 0.
 }
@@ -30,8 +30,8 @@ func (c PositiveCount) Certify() (Certificate, error) {
 	return momentCertificate(c, 1, 2*c.Error, "number of positives", "one record counts 0 to 1", "class-sums")
 }
 
-// RecordSum describes the sum over records of a x, where a is a function of the record with |a| <= Weight.
-// Weight is 1 for the plain sum and 1 + |b| for the signed sum of (y - b) x.
+// RecordSum describes the sum of the vectors a x over all records x. The factor a is a function of the
+// record, with |a| <= Weight. Weight is 1 for the plain sum and 1 + |b| for the signed sum of (y - b) x.
 type RecordSum struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Weight float64 `json:"-"`     // Weight is W > 0.
@@ -79,7 +79,7 @@ func (s ClassSums) Certify() (Certificate, error) {
 }
 
 // SecondMomentSum describes the sum of x x^T in isometric coordinates, or the diagonal of this sum. If
-// ClassWise is true, it describes a pair of such sums: one over the positives and one over the negatives.
+// ClassWise is true, it describes two such sums: one over the positives and one over the negatives.
 type SecondMomentSum struct {
 	Radius    float64 `json:"-"`     // Radius is R > 0.
 	Dim       int     `json:"-"`     // Dim is d >= 1.
@@ -110,8 +110,9 @@ func (s SecondMomentSum) Certify() (Certificate, error) {
 		fmt.Sprintf("||xx^T - zz^T|| <= %s, R = %.6g", why, s.Radius), "second-moments")
 }
 
-// JointMoments describes a vector of two parts: the sum of a x with |a| <= Weight, and Scale times the sum of
-// x x^T. The second part is in isometric coordinates or is the diagonal only.
+// JointMoments describes a vector of two parts. The first part is the sum of a x with |a| <= Weight. The
+// second part is Scale times the sum of x x^T. The matrix is given in isometric coordinates, or only its
+// diagonal is given.
 type JointMoments struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Weight float64 `json:"-"`     // Weight is W > 0.
@@ -159,7 +160,8 @@ func jointBound(first, second float64) float64 {
 // ClassMoments describes a vector of three parts. The first part contains the sums S+ and S- of x over the
 // positives and over the negatives. The second part is Count times the number of positives. The third part is
 // Scale times the sums M+ and M- of x x^T over the two classes. The matrices are in isometric coordinates. A
-// record whose label is in neither class enters no sum and adds (1 + y)/2 to the number of positives.
+// record whose label y is in neither class does not contribute to the sums and adds (1 + y)/2 to the number
+// of positives.
 type ClassMoments struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Scale  float64 `json:"scale"` // Scale is > 0.
@@ -171,9 +173,9 @@ type ClassMoments struct {
 // = (Scale R^2)^2. The function J is defined at JointMoments.Certify. For alpha = 2 beta and c = R, the
 // certificate is 2 R, which is the sensitivity of the two sums alone.
 //
-// Proof. If the class stays the same, one sum and one matrix move, together by at most J. If the record moves
-// to the other class, or to or from no class, each sum moves by one term of its own. So the squares of the
-// parts are at most |x|^2 + |x'|^2 <= 2 R^2 for the sums, Scale^2 (|x|^4 + |x'|^4) <= 2 beta for the
+// Proof. If the class stays the same, one sum and one matrix move, together by at most J. If the record
+// changes its class, or enters or leaves the two classes, each sum moves by at most one term. So the squares
+// of the parts are at most |x|^2 + |x'|^2 <= 2 R^2 for the sums, Scale^2 (|x|^4 + |x'|^4) <= 2 beta for the
 // matrices, and c^2 for the count. QED
 //
 // Checked by Coq: Classes.class_moments.
@@ -190,8 +192,9 @@ func (m ClassMoments) Certify() (Certificate, error) {
 			m.Count, m.Radius, m.Scale), "class-moments")
 }
 
-// ResidualScores describes a list of scores, one for each candidate of a choice. A score is the norm, rounded
-// down to an integer, of a sum over records of integer vectors with norm at most Levels.
+// ResidualScores describes a list of scores, one for each candidate of a choice. A record contributes to each
+// score an integer vector with norm at most Levels. The score is the norm of the sum of these vectors,
+// rounded down to an integer.
 type ResidualScores struct {
 	Levels int `json:"levels"` // Levels is N >= 1.
 }
@@ -199,7 +202,7 @@ type ResidualScores struct {
 // Certify returns the certificate 2 N of each score (docs/theory.md#pair-choice).
 //
 // Proof. The sums are exact. One term of a sum is replaced, so the sum moves by at most 2 N, and its norm
-// moves by at most the same. If a <= b + 2 N, then floor(a) <= floor(b) + 2 N, because 2 N is an integer. QED
+// also moves by at most 2 N. If a <= b + 2 N, then floor(a) <= floor(b) + 2 N, because 2 N is an integer. QED
 func (s ResidualScores) Certify() (Certificate, error) {
 	if s.Levels < 1 || s.Levels > 1<<30 {
 		return Certificate{}, fmt.Errorf("%w: terms of norm %d, want 1 to 2^30", errCertificate, s.Levels)

@@ -11,21 +11,20 @@ import (
 //
 //	g(w) = 1/|P| sum over the pairs (z, z') of P of grad l(w; z, z')
 //
-// at a point w of the domain. The point depends on the data only through earlier releases, as in gradient
-// perturbation: w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + noise)].
+// at a point w of the domain. The point w depends on the data only through earlier releases, as in
+// gradient perturbation: w_t = Pi_C[w_(t-1) - eta (g(w_(t-1)) + noise)].
 type MeanGradient struct {
 	// PairDiameter is Dg > 0 on the domain (see Curvature.PairDiameter).
 	PairDiameter float64 `json:"-"`
 	// PairFraction is the largest fraction of the pairs P that contain any one record, in (0, 1]. It is 2/n
 	// if P is all ordered pairs of n records.
 	PairFraction float64 `json:"-"`
-	// Batch, if positive, is the number of records in a secret random batch, which is drawn without
-	// replacement from Records records, anew for every release. P is then the set of pairs within the batch,
-	// and PairFraction is the fraction of the pairs within the batch. If Batch is 0, P is not restricted to a
-	// batch.
+	// Batch, if positive, is the number of records in a secret random batch. For every release a new batch is
+	// drawn without replacement from Records records. In this case P is the set of pairs within the batch,
+	// and PairFraction refers to these pairs. If Batch is 0, P is not restricted to a batch.
 	Batch, Records int `json:"-"`
-	// Error is >= 0. It bounds either ||computed - exact|| of g(w) for every data set and every w of the
-	// domain, or half of the change of computed - exact when one record is replaced.
+	// Error is >= 0. It bounds either the norm of the error, computed - exact, of g(w) for every data
+	// set and every w of the domain, or half of the change of this error when one record is replaced.
 	Error float64 `json:"error"`
 }
 
@@ -39,8 +38,8 @@ type MeanGradient struct {
 //
 // This bound is sufficient for the composition of adaptive releases: once all earlier releases are equal, w
 // is the same on both data sets. The loss need be neither convex nor smooth. An L2 term alpha w is not part
-// of g, because it is computed from the known w. For batches, the bound is about two batches that differ in
-// one record, as a WithoutReplacementEvent requires. QED
+// of g, because it is computed from the known w. If P is restricted to a batch, the bound compares two
+// batches that differ in one record, as a WithoutReplacementEvent requires. QED
 //
 // Checked by Coq: Pairs.mean_gradient, Pairs.share_of_all_pairs.
 func (g MeanGradient) Certify() (Certificate, error) {

@@ -18,11 +18,11 @@ import (
 type PairwiseRecursion struct {
 	Curvature
 	// Eta holds the step sizes eta_t = Eta[t], t = 2..n, where n = len(Eta) - 1 >= 2. Entries 0 and 1 are
-	// ignored. Leading zeros are a burn-in without updates, whose w_t do not depend on the data. Every step
-	// after the burn-in is positive.
+	// ignored. Leading zeros mean a burn-in without updates, so that w_t does not depend on the data. Every
+	// step after the burn-in is positive.
 	Eta []float64
-	// UpdateError holds rho_t = UpdateError[t] >= 0, a bound on the error of the computed update t for every
-	// data set. If UpdateError is nil, the arithmetic is exact.
+	// UpdateError holds rho_t = UpdateError[t] >= 0. Each rho_t bounds the error of the computed update t
+	// for every data set. If UpdateError is nil, the arithmetic is exact.
 	UpdateError []float64
 	// Average selects the release of (w_1 + ... + w_n)/n instead of w_n.
 	Average bool

@@ -14,15 +14,16 @@ import (
 // of its own pair and of earlier releases, and its norm is at most TermNorm. For example, a term can be a
 // clipped gradient divided by the clipping norm, which may be any function of earlier releases.
 //
-// Neighbouring data sets differ in the records of at most Group pairs. The number of pairs, and which two
-// individuals form each pair, are public and the same for both. If no individual is in more than Group pairs,
-// data sets that differ in one individual's record are neighbours. Batches are formed by the numbers of the
-// pairs.
+// Neighbouring data sets differ in the records of at most Group pairs. The number of pairs and the two
+// individuals of each pair are public and are the same in both data sets. If no individual is in more than
+// Group pairs, data sets that differ in one individual's record are neighbours. The number of a pair
+// determines its batch.
 type PairGroup struct {
-	// Group is kappa >= 1, a public constant that is fixed before the pairs are seen, or a degree cap. A
-	// number computed from private pairs is not public (docs/theory.md#pair-groups).
+	// Group is kappa >= 1. It is a public constant that is fixed before the pairs are seen, or it is a
+	// degree cap. A number that is computed from private pairs is not public
+	// (docs/theory.md#pair-groups).
 	Group int `json:"group"`
-	// Batch is a lower bound of the number of pairs of every batch, >= 1. Batches is the number of disjoint
+	// Batch is the smallest number of pairs that a batch can have, >= 1. Batches is the number of disjoint
 	// batches of one epoch, >= 1.
 	Batch   int `json:"batch"`
 	Batches int `json:"batches"`
@@ -30,7 +31,7 @@ type PairGroup struct {
 	Epochs int `json:"epochs"`
 	// TermNorm bounds the norm of a term. The value 0 means 1.
 	TermNorm float64 `json:"term_norm"`
-	// Manhattan reports whether norms are L1 norms of all released entries together. Otherwise they are L2
+	// Manhattan selects L1 norms of all released entries together. Without Manhattan, norms are L2
 	// norms.
 	Manhattan bool `json:"manhattan"`
 	// Roundoff bounds the norm of the error of one computed release for every data set. It is >= 0.
@@ -49,15 +50,15 @@ type PairGroup struct {
 // and sum_b s_b^2 <= s^2. Every epoch uses the same batches, so the sum of all squares is at most Epochs s^2,
 // and the sum of all s_b is at most Epochs s. QED
 //
-// For an L1 sensitivity, the same number is also a bound of the L2 sensitivity.
+// If norms are L1 norms, the same number also bounds the L2 sensitivity.
 //
 // Checked by Coq: Pairs.batch_release, Pairs.pair_group.
 func (g PairGroup) Certify() (Certificate, error) {
 	return g.certify(math.Sqrt(float64(g.Epochs)), "root of the summed squares", false)
 }
 
-// CertifyPure returns the certificate of the same releases for noise of pure epsilon (a PureStreamEvent). Its
-// sensitivity is the sum of all s_b.
+// CertifyPure returns the certificate of the same releases for noise that gives pure epsilon-DP (a
+// PureStreamEvent). Its sensitivity is the sum of all s_b.
 //
 // Checked by Coq: Pairs.pair_group_added.
 func (g PairGroup) CertifyPure() (Certificate, error) {
@@ -141,15 +142,16 @@ func (m PairMoments) Certify() (Certificate, error) {
 }
 
 // PairSample holds the public numbers of training on labelled pairs in Poisson batches. Every release is the
-// sum of terms over a batch, as in PairGroup, divided by the public number Expected. Each of Pairs pairs
-// enters the batch with probability Rate, by a secret coin of its own that is tossed anew for every release.
-// Neighbouring data sets are defined as in PairGroup.
+// sum of terms over a batch, as in PairGroup, divided by the public number Expected. Each of the Pairs pairs
+// enters the batch with probability Rate. A separate secret coin of each pair decides this and is tossed
+// anew for every release. Neighbouring data sets are defined as in PairGroup.
 type PairSample struct {
 	// Group is kappa, as in PairGroup, and is at most MaxGroup.
 	Group int     `json:"group"`
 	Pairs int     `json:"pairs"` // Pairs is the number of pairs, >= 1.
 	Rate  float64 `json:"rate"`  // Rate is the sampling rate, in (0, 1].
-	// Expected is a positive public number. It is Rate Pairs for a mean over the expected batch size.
+	// Expected is a positive public number. If it is Rate times Pairs, the release is a sum divided
+	// by the expected batch size.
 	Expected float64 `json:"expected"`
 	// TermNorm bounds the L2 norm of a term. The value 0 means 1.
 	TermNorm float64 `json:"term_norm"`

@@ -19,8 +19,8 @@ import (
 //
 // For InfoNCE, the anchors are the a_i, the candidates are all p_j, and w = 1/t. For NT-Xent (Symmetric), the
 // anchors are all 2m records of the batch, the candidates of an anchor are the 2m - 1 other records, and w =
-// 1/(2t). Each of Pairs pairs enters the batch with probability Rate, by a secret coin of its own that is
-// tossed anew for every release. Neighbouring data sets are defined as in PairGroup.
+// 1/(2t). Each of the Pairs pairs enters the batch with probability Rate. A separate secret coin of each pair
+// decides this and is tossed anew for every release. Neighbouring data sets are defined as in PairGroup.
 type SoftmaxSample struct {
 	Group       int     `json:"group"`       // Group is kappa, as in PairSample.
 	Pairs       int     `json:"pairs"`       // Pairs is the number of pairs, >= 2.
@@ -33,9 +33,9 @@ type SoftmaxSample struct {
 	Roundoff float64 `json:"roundoff"`
 }
 
-// Sensitivity is an upper bound of the move of the exact sum when one pair is added to a batch of at most
-// Pairs - 1 pairs. Its unit is the clipping norm, and it is rounded up. With m = Pairs - 1 and a = e^(-2/t)
-// it is
+// Sensitivity returns an upper bound on how far the exact sum moves when one pair is added to a batch of at
+// most Pairs - 1 pairs. The bound is in units of the clipping norm and is rounded up. With m = Pairs - 1
+// and a = e^(-2/t) it is
 //
 //	(2/t) (m/(1 + m a) + m/(m + a))                    InfoNCE
 //	(2/t) (2m/(2 + (2m - 1) a) + 2m/(2m + a))          NT-Xent
@@ -48,8 +48,8 @@ func (g SoftmaxSample) Sensitivity() float64 {
 	return round.Up(x*(others+own), 16)
 }
 
-// Replaced is an upper bound of the move of the exact sum when one pair of any batch is replaced. Its unit is
-// the clipping norm, and it is rounded up:
+// Replaced returns an upper bound on how far the exact sum moves when one pair of any batch is replaced. The
+// bound is in units of the clipping norm and is rounded up:
 //
 //	(2/t) (m/(1 + m a) + 2m/(m + a))                   InfoNCE
 //	(2/t) (2m/(2 + (2m - 1) a) + 4m/(2m + a))          NT-Xent

@@ -15,22 +15,23 @@ import (
 //
 //	q_b = Weights[b-1]/Batch sum_t 1/D_t sum_{i in B_t} grad l(w_{b-1}; z_t, z_i).
 //
-// B_t is the set of records in the buffer before t, and D_t = min(t-1, Buffer) is the largest size that it
-// can have. The iterate w_{b-1} is a function of public numbers and of earlier noisy queries. A map that is
-// 1-Lipschitz and depends only on the past may be applied to q_b. With a Factor C, update b releases
-// sum_{s<=b} C_bs q_s instead of q_b.
+// B_t is the set of records in the buffer before record t, and D_t = min(t-1, Buffer) is the largest
+// possible size of B_t. The iterate w_{b-1} is a function of public numbers and of earlier noisy queries. A
+// map may be applied to q_b if it is 1-Lipschitz and depends only on the past. With a Factor C, update b
+// releases sum_{s<=b} C_bs q_s instead of q_b.
 type PairwiseStream struct {
 	PairDiameter float64 // PairDiameter is Dg > 0.
-	// Horizon is the public maximum n of the number of records. The value 0 means any number of records. It
-	// requires Roundoff 0, no Weights, no Factor, and a buffer of the last records.
+	// Horizon is the public maximum n of the number of records. The value 0 means any number of records.
+	// With Horizon 0, Roundoff must be 0, Weights and Factor must be nil, and the buffer must hold the last
+	// records.
 	Horizon int
 	Batch   int // Batch is the number of records of an update, >= 1.
 	BurnIn  int // BurnIn is T1 >= 1.
 	// Buffer is the size s >= 1 of the buffer. The value 0 means that all records are kept. Without Reservoir
 	// or PerClass, the buffer holds the last s records.
 	Buffer int
-	// Reservoir selects Vitter's algorithm R: a record that enters the buffer takes one slot by coins that do
-	// not depend on the data, and may stay for ever.
+	// Reservoir selects Vitter's algorithm R. Coins that do not depend on the data decide which slot a new
+	// record takes in the buffer. A record may stay in the buffer for ever.
 	Reservoir bool
 	// PerClass keeps the last Buffer/2 records of each of two classes. The class of a record is a function of
 	// the record, so it is as private as the record.
@@ -42,8 +43,8 @@ type PairwiseStream struct {
 	Weights []float64
 	// Factor is the matrix C. If Factor is nil, C is the identity.
 	Factor *ToeplitzFactor
-	// Roundoff is rho >= 0, a bound on the error of the vector computed at one update before its noise, for
-	// every data set.
+	// Roundoff is rho >= 0. It bounds, for every data set, the error of the vector that one update computes
+	// before noise is added.
 	Roundoff float64
 }
 
@@ -282,8 +283,8 @@ func (s PairwiseStream) largest(updates int, tail, rho float64) (sum float64, op
 	return sum, ops
 }
 
-// rows returns sum_b (Dg (C u)_b + 2 rho)^2 over all updates, where touched is m u. Every k that is tried
-// touches update 1.
+// rows returns sum_b (Dg (C u)_b + 2 rho)^2 over all updates, where touched is m u. Every record k that
+// Certify tries affects update 1.
 func (s PairwiseStream) rows(touched []float64, updates int, rho float64) (total float64) {
 	filter := NewToeplitzFilter(s.Factor, 1)
 	x, row := make([]float64, 1), make([]float64, 1)

@@ -11,11 +11,11 @@ import "fmt"
 // batches does not depend on records. No individual is in two tuples of one epoch, but different epochs may
 // use different tuples.
 type TupleBatches struct {
-	// Batch is a lower bound of the number of tuples of every batch, >= 1. Batches is the number of disjoint
+	// Batch is the smallest number of tuples that a batch can have, >= 1. Batches is the number of disjoint
 	// batches of one epoch, >= 1.
 	Batch, Batches int
 	Epochs         int // Epochs is the number of epochs, >= 1.
-	// Manhattan reports whether norms are L1 norms of all released entries together. Otherwise they are L2
+	// Manhattan selects L1 norms of all released entries together. Without Manhattan, norms are L2
 	// norms.
 	Manhattan bool
 	// Roundoff bounds the norm of the error of one computed release for every data set. It is >= 0.
@@ -41,8 +41,8 @@ func (b TupleBatches) Certify() (Certificate, error) {
 	return b.describe(c, "root of the summed squares"), err
 }
 
-// CertifyPure returns the certificate of the same releases for noise of pure epsilon (a PureStreamEvent). Its
-// sensitivity is the sum of s over all epochs.
+// CertifyPure returns the certificate of the same releases for noise that gives pure epsilon-DP (a
+// PureStreamEvent). Its sensitivity is the sum of s over all epochs.
 func (b TupleBatches) CertifyPure() (Certificate, error) {
 	c, err := b.group().CertifyPure()
 	return b.describe(c, "sum"), err

@@ -17,26 +17,26 @@ const (
 	None Kind = "none"
 	// Public means that the data were declared public and nothing needs protection.
 	Public Kind = "public data"
-	// ApproxDP is (epsilon, delta)-differential privacy. It comes with a value mu of mu-GDP unless batches or
-	// a number of runs are secret.
+	// ApproxDP means (epsilon, delta)-differential privacy. Such a guarantee also states a mu of mu-GDP
+	// unless batches or a number of runs are secret.
 	ApproxDP Kind = "(epsilon, delta)-DP"
 	// PureDP is epsilon-differential privacy with delta = 0.
 	PureDP Kind = "epsilon-DP"
 	// LocalDP means that the messages of every user are epsilon-locally private towards everybody else,
 	// including the server.
 	LocalDP Kind = "epsilon-local-DP"
-	// LabelLDP is LocalDP for the label alone. The features are public.
+	// LabelLDP means LocalDP for the labels alone. The features are public.
 	LabelLDP Kind = "label-local-DP"
 )
 
 // Guarantee holds everything that may be printed about the privacy of a run (docs/theory.md#guarantee).
-// If a run has no Guarantee, a report may state only "no privacy guarantee". All fields contain only
-// public information.
+// If a run has no Guarantee, a report may state only "no privacy guarantee". No field contains private
+// information.
 type Guarantee struct {
 	Kind    Kind    `json:"kind"`
 	Epsilon float64 `json:"epsilon,omitempty"`
 	Delta   float64 `json:"delta,omitempty"`
-	Mu      float64 `json:"mu,omitempty"` // Mu is the parameter of mu-GDP, or 0 if there is none.
+	Mu      float64 `json:"mu,omitempty"` // Mu is the parameter of mu-GDP, or 0 if the guarantee states no mu.
 
 	Unit     string `json:"unit,omitempty"`     // Unit names the protected data, e.g. "one record".
 	Relation string `json:"relation,omitempty"` // Relation defines neighbouring data sets.
@@ -49,8 +49,8 @@ type Guarantee struct {
 	Claim *Claim `json:"paper_claim,omitempty"` // Claim is set in paper mode.
 }
 
-// Claim holds the privacy statement of a paper for the paper's own noise. It is printed next to the guarantee
-// that is proved for this noise.
+// Claim holds the privacy statement that a paper makes for its own noise. Reports print the claim next to the
+// guarantee that is proved for this noise.
 type Claim struct {
 	Source  string  `json:"source"` // Source is the key of the paper and the theorem.
 	Epsilon float64 `json:"epsilon"`
@@ -59,11 +59,11 @@ type Claim struct {
 	// noise, both per coordinate. At least one of the two is 0.
 	Sigma float64 `json:"sigma,omitempty"`
 	Scale float64 `json:"scale,omitempty"`
-	Holds bool    `json:"holds"` // Holds reports whether the proved guarantee is at least as strong.
+	Holds bool    `json:"holds"` // Holds reports whether the proved guarantee is at least as strong as the claim.
 }
 
-// Validate returns an error if the guarantee, for example one read from a file, has an unknown kind or a
-// number that does not fit its kind.
+// Validate returns an error if the guarantee has an unknown kind or a number that does not fit its kind.
+// This can happen, for example, if the guarantee was read from a file.
 func (g Guarantee) Validate() error {
 	known := []Kind{None, Public, ApproxDP, PureDP, LocalDP, LabelLDP}
 	switch finite := func(x float64) bool { return x >= 0 && x <= math.MaxFloat64 }; {
@@ -105,8 +105,8 @@ func (g Guarantee) String() string {
 }
 
 // LabelsOnly reports whether neighbouring data sets of a relation differ in labels alone, with public
-// features. Such a guarantee does not compose with guarantees for whole records, because neighbours whose
-// features differ have no finite epsilon under it.
+// features. A guarantee under such a relation does not compose with guarantees for whole records, because
+// it gives no finite epsilon for data sets that differ in features.
 func LabelsOnly(relation string) bool {
 	return strings.HasPrefix(relation, "same features, ") || strings.HasPrefix(relation, "the two labels ")
 }

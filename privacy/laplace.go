@@ -13,10 +13,10 @@ import (
 // rounds the sum to the grid of multiples of Grid. KNorm needs less noise for the same guarantee.
 type Laplace struct {
 	Scale float64 // Scale is > 0 and finite.
-	// Coordinates is the number m of coordinates of the released vector, >= 1. It is part of the mechanism
-	// because the guarantee depends on the L1 sensitivity, while most certificates bound the L2 sensitivity.
-	// In R^m, ||v||_1 <= sqrt(m) ||v||_2 by Cauchy-Schwarz (docs/theory.md#laplace-noise). A vector of any
-	// other length is refused.
+	// Coordinates is the number m of coordinates of the released vector, >= 1. The guarantee depends on the
+	// L1 sensitivity, but most certificates bound the L2 sensitivity. The mechanism needs m to convert the
+	// bound: in R^m, ||v||_1 <= sqrt(m) ||v||_2 by Cauchy-Schwarz (docs/theory.md#laplace-noise). A vector
+	// of any other length is refused.
 	Coordinates int
 	Grid        float64 // Grid is a power of two. The value 0 means GridFor(Scale).
 }

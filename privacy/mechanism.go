@@ -10,7 +10,7 @@ import (
 )
 
 // Mechanism is the noise of one release: Gaussian, Laplace or KNorm. The interface is sealed: a Session
-// accepts only values of these three types and is the only place where noise is added.
+// accepts only values of these three types. Noise is added only in a Session.
 type Mechanism interface {
 	// Event returns the event of one release with certificate c for an accountant. Events are comparable, and
 	// equal public numbers give equal events.
@@ -27,12 +27,12 @@ type Mechanism interface {
 	// String returns a phrase for reports.
 	String() string
 
-	// add replaces every x[i] by the multiple of GridSize nearest to x[i] + Z_i. A tie goes up. Here x[i] is
-	// the exact dyadic number that the float64 represents, and Z is drawn exactly from its continuous law. So
-	// the result has the distribution of the continuous mechanism followed by rounding
-	// (docs/theory.md#noise-grid). Its support is the grid for every x, and the guarantee of the continuous
-	// mechanism holds without an additional term. If a multiple needs more than 53 bits, its conversion to
-	// float64 rounds, which is post-processing, too.
+	// add replaces every x[i] by the multiple of GridSize nearest to x[i] + Z_i. If two multiples are equally
+	// near, the larger multiple is used. Here x[i] is the exact dyadic number that the float64 represents,
+	// and Z is drawn exactly from its continuous law. So the result has the distribution of the continuous
+	// mechanism followed by rounding (docs/theory.md#noise-grid). Its support is the grid for every x, and
+	// the guarantee of the continuous mechanism holds without an additional term. If a multiple needs more
+	// than 53 bits, its conversion to float64 rounds, which is post-processing, too.
 	//
 	// If x contains a NaN or an infinity, if the mechanism does not validate, or if src is nil, add sets x to
 	// zero and returns an error.
@@ -103,9 +103,9 @@ type Gaussian struct {
 	Grid float64
 }
 
-// Event returns a GaussianEvent with the sensitivity of c. If c is about a batch, it returns a
-// WithoutReplacementEvent or a PoissonEvent. If c is a joint certificate, it returns the StreamEvent or the
-// ConvergentEvent of all releases or steps.
+// Event returns a GaussianEvent with the sensitivity of c. If c is about a batch, Event returns a
+// WithoutReplacementEvent or a PoissonEvent. If c is a joint certificate, Event returns the StreamEvent of
+// all releases or the ConvergentEvent of all steps.
 func (m Gaussian) Event(c Certificate) account.Event {
 	one := account.GaussianEvent{Sensitivity: c.Sensitivity(), Sigma: m.Sigma}
 	if c.form == nil {

@@ -21,11 +21,11 @@ var ErrRelation = errors.New("privacy: the guarantee does not carry over to this
 // Theorem 2.2; Vadhan 2017, Lemma 2.2]. The guarantee must hold for data sets of any size, as AddRemove
 // requires.
 //
-// From ReplaceOne to AddRemove, the conversion requires padded. Without padded, the error wraps ErrRelation.
-// If padded is true, the caller declares that the mechanism first fills every data set up to a public
-// capacity with copies of a public blank record. Adding a record then replaces a blank record, and (epsilon,
-// delta) stays the same. Without padding no guarantee follows: publishing the number of records costs nothing
-// under ReplaceOne and has no finite epsilon under AddRemove.
+// From ReplaceOne to AddRemove, the conversion requires that padded is true. Otherwise the error wraps
+// ErrRelation. If padded is true, the caller declares that the mechanism first fills every data set up to a
+// public capacity with copies of a public blank record. Adding a record then replaces a blank record, and
+// (epsilon, delta) stays the same. Without padding no guarantee follows: publishing the number of records
+// costs nothing under ReplaceOne and has no finite epsilon under AddRemove.
 func ConvertBudget(b Budget, from, to account.Relation, padded bool) (Budget, error) {
 	factor, err := conversionFactor(from, to, padded)
 	if err != nil {
@@ -34,9 +34,9 @@ func ConvertBudget(b Budget, from, to account.Relation, padded bool) (Budget, er
 	return GroupBudget(b, factor)
 }
 
-// ConvertMu returns the mu of a mu-GDP guarantee under another relation. It is 2 mu from AddRemove to
-// ReplaceOne, and mu from ReplaceOne to AddRemove if padded. ConvertBudget documents the conditions, errors
-// and reasons.
+// ConvertMu returns the mu of a mu-GDP guarantee under another relation. The result is 2 mu from AddRemove
+// to ReplaceOne. It is mu from ReplaceOne to AddRemove, which requires that padded is true. ConvertBudget
+// documents the conditions, errors and reasons.
 func ConvertMu(mu float64, from, to account.Relation, padded bool) (float64, error) {
 	factor, err := conversionFactor(from, to, padded)
 	if err != nil {
@@ -69,9 +69,9 @@ func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 //	(k epsilon, delta (exp(k epsilon) - 1)/(exp(epsilon) - 1))
 //
 // by Vadhan 2017, Lemma 2.2 (delta sum over i < k of exp(i epsilon)). At epsilon = 0 the resulting delta is k
-// delta. The result is rounded up. It holds for every mechanism and relation. A bound computed for the group
-// itself, for example by GroupMu, is smaller (docs/theory.md#groups). GroupBudget returns an error if the
-// resulting delta is 1 or more, because such a guarantee promises nothing.
+// delta. The result is rounded up. It holds for every mechanism and relation. A bound that is computed
+// directly for the group, for example by GroupMu, is smaller (docs/theory.md#groups). GroupBudget returns an
+// error if the resulting delta is 1 or more, because such a guarantee promises nothing.
 func GroupBudget(b Budget, k int) (Budget, error) {
 	if !(b.Epsilon >= 0) || math.IsInf(b.Epsilon, 1) || !(b.Delta >= 0 && b.Delta < 1) {
 		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v are not a guarantee; want epsilon >= 0 and delta in "+
@@ -102,9 +102,9 @@ func GroupBudget(b Budget, k int) (Budget, error) {
 	return out, nil
 }
 
-// GroupMu returns k mu, rounded up: the parameter of GDP for k >= 1 changed records when one changed record
-// has mu-GDP. This value is exact [Dong, Roth and Su 2022, Theorem 2.14 and the remark after it]. mu must be
-// >= 0.
+// GroupMu returns k mu, rounded up. It is the GDP parameter for k >= 1 changed records if the guarantee for
+// one changed record is mu-GDP. This value is exact [Dong, Roth and Su 2022, Theorem 2.14 and the remark
+// after it]. mu must be >= 0.
 func GroupMu(mu float64, k int) (float64, error) {
 	if !(mu >= 0) {
 		return 0, fmt.Errorf("privacy: mu is %v, must not be negative", mu)

@@ -2,12 +2,12 @@ package privacy
 
 import "errors"
 
-// ErrUnplanned is wrapped by the error of a release that the charged plan does not contain, or that exceeds
-// the plan.
+// ErrUnplanned is wrapped by the error of a release that the charged plan does not contain or no longer
+// contains.
 var ErrUnplanned = errors.New("privacy: release was not planned and charged")
 
-// Session is the only source of randomness and the only exit of an algorithm. The result of an algorithm may
-// depend on the data only through released vectors.
+// Session is the only source of randomness of an algorithm, and the only way in which an algorithm may
+// release results. The result of an algorithm may depend on the data only through released vectors.
 type Session interface {
 	// Permutation returns a uniformly random order of 0..n-1. The order is secret and independent of the
 	// data.
@@ -21,9 +21,9 @@ type Session interface {
 	// len(order) < 2^31.
 	Sample(order []int32, m int) error
 	// SamplePoisson draws a Poisson batch from 0..n-1 and appends its members to dst[:0], in order. Each
-	// number enters the batch with probability rate, by a coin of its own. The coins are secret and
-	// independent of the data and of all earlier random bits. It returns an error unless 0 < rate <= 1 and 0
-	// < n < 2^31.
+	// number enters the batch with probability rate, independently of the other numbers. The random bits are
+	// secret and independent of the data and of all earlier random bits. It returns an error unless 0 < rate
+	// <= 1 and 0 < n < 2^31.
 	SamplePoisson(dst []int32, n int, rate float64) ([]int32, error)
 	// HiddenStep makes a step of a state that stays secret, for a certificate with HiddenSteps. It rounds x
 	// to the grid of m and adds noise, in place. Every step except the last is a call of HiddenStep. The last

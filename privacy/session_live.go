@@ -53,8 +53,8 @@ func (p *releasePlan) add(r account.Release) error {
 	return nil
 }
 
-// take uses up one planned release, or one hidden step. The event of m and c must equal the planned event in
-// all its numbers. The last hidden step counts as a release.
+// take uses up one planned release or one planned hidden step. The event of m and c must equal the planned
+// event in all its numbers. The last hidden step counts as a release.
 func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	if !known(m) {
 		return fmt.Errorf("%w: the noise has type %T, want Gaussian, Laplace or KNorm", ErrUnplanned, m)
@@ -96,9 +96,9 @@ type Receipt struct {
 // SeededWarning is the warning for a run whose noise comes from a seed.
 const SeededWarning = "reproducible, noise is not secret"
 
-// LiveSession makes the releases of one plan and no other releases. NewSession, which has the plan charged,
-// and NewPublicSession return a LiveSession. Several goroutines may call its methods. In the meantime, the
-// Source must not be used elsewhere.
+// LiveSession makes the releases of one plan and no other releases. NewSession and NewPublicSession return
+// a LiveSession; NewSession also has the plan charged. Several goroutines may call its methods. As long as
+// the session is in use, the Source must not be used elsewhere.
 type LiveSession struct {
 	mu      sync.Mutex
 	src     *Source
@@ -112,8 +112,9 @@ var _ Session = (*LiveSession)(nil)
 
 // NewSession returns a session that may make the releases of a plan and no other releases. It first checks
 // that a session can carry out the plan, and then calls charge once to record the cost of the plan. charge
-// must return nil only if the charge is durable. Programs call Begin and Resume of package ledger, which
-// satisfy this condition. On any error, NewSession returns no session, and nothing can have been released.
+// must return nil only if the charge is durable. Programs usually call Begin or Resume of package ledger
+// instead of NewSession. These two functions satisfy this condition. On any error, NewSession returns no
+// session, and nothing can have been released.
 func NewSession(src *Source, events []account.Event, charge func() (Receipt, error)) (*LiveSession, error) {
 	plan, err := checkSession(src, events)
 	if err != nil {
@@ -150,7 +151,7 @@ func NewPublicSession(src *Source, events []account.Event) (*LiveSession, error)
 	return &LiveSession{src: src, plan: plan, receipt: Receipt{Warnings: warnings}}, nil
 }
 
-// Receipt describes the charge of the session, with the warnings to be shown.
+// Receipt returns a description of the session's charge, with the warnings that a program should show.
 func (s *LiveSession) Receipt() Receipt { return s.receipt }
 
 // Permutation implements Session by Source.Permutation.
@@ -189,11 +190,11 @@ func (s *LiveSession) SamplePoisson(dst []int32, n int, rate float64) ([]int32, 
 	return dst, err
 }
 
-// Release implements Session. If m.Event(c) equals a planned release that is still unused, in all its
-// numbers, Release uses up that release and adds the noise of m to x. A release about a batch also needs a
-// batch that was drawn, as planned, since the last release. Otherwise, or after Close, Release sets x to zero
-// and returns an error that wraps ErrUnplanned. If x is not finite, Release sets x to zero, still uses up the
-// planned release, and returns an error that describes the problem.
+// Release implements Session. If the plan has an unused release that equals m.Event(c) in all numbers,
+// Release uses up this planned release and adds the noise of m to x. A release about a batch also requires
+// that a batch was drawn, as planned, since the last release. Otherwise, or after Close, Release sets x to
+// zero and returns an error that wraps ErrUnplanned. If x is not finite, Release sets x to zero, still uses
+// up the planned release, and returns an error that describes the problem.
 func (s *LiveSession) Release(x []float64, c Certificate, m Mechanism) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,9 +263,9 @@ func (s *LiveSession) Releases() []int {
 	return made
 }
 
-// Skip uses up the releases that an earlier attempt at the same plan made, without drawing noise. The
-// argument is the result of Releases of the earlier session. If the plan has fewer releases left, Skip skips
-// none and returns an error that wraps ErrUnplanned.
+// Skip uses up, without drawing noise, the planned releases that an earlier session made for the same plan.
+// The argument is the result of Releases of the earlier session. If the plan has fewer releases left, Skip
+// uses up no release and returns an error that wraps ErrUnplanned.
 func (s *LiveSession) Skip(made []int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,7 +284,7 @@ func (s *LiveSession) Skip(made []int) error {
 }
 
 // Close ends the session. Later releases fail with ErrUnplanned and are set to zero. The charge remains in
-// the ledger, whether or not its result was released.
+// the ledger, whether or not a result was released.
 func (s *LiveSession) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

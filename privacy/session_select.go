@@ -13,13 +13,15 @@ import (
 // unit, the probabilities of Choose equal the probabilities of the theorem, to the last digit.
 const choiceSteps = 1 << 20
 
-// ChoiceEpsilon returns the largest epsilon of a choice that is at most epsilon, or 0 if there is none.
+// ChoiceEpsilon returns the largest value, at most epsilon, that the epsilon of a choice can have. It
+// returns 0 if there is no such value.
 func ChoiceEpsilon(epsilon float64) float64 {
 	return math.Floor(min(epsilon, 1<<20)*choiceSteps) / choiceSteps
 }
 
-// Choose implements Session. It uses the exponential mechanism if the plan contains a BoundedRangeEvent for
-// it (docs/theory.md#bounded-range), and permute-and-flip otherwise (docs/theory.md#choice).
+// Choose implements Session. If the plan contains a BoundedRangeEvent for the choice, Choose uses the
+// exponential mechanism (docs/theory.md#bounded-range). Otherwise it uses permute-and-flip
+// (docs/theory.md#choice).
 func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +55,7 @@ func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (in
 // Selection is the release of the best run among a secret number of runs.
 type Selection struct {
 	Event account.RandomStoppingEvent // Event is the planned event.
-	// Candidates holds, for each candidate, the events of one run. Each run is mu-GDP for the mu of Event.
+	// Candidates holds the events of one run for each candidate. Every run must be mu-GDP for the mu of Event.
 	Candidates [][]account.Event
 }
 
@@ -78,8 +80,8 @@ func (x Selection) validate() error {
 	return nil
 }
 
-// Best implements Session. It makes all Event.Runs runs, so that the running time does not reveal how many
-// runs count.
+// Best implements Session. It always makes Event.Runs runs, although only a secret number of runs counts.
+// So the running time does not reveal this number.
 func (s *LiveSession) Best(x Selection, run func(candidate int, s Session) ([]float64, error)) (int, []float64, error) {
 	if err := x.validate(); err != nil {
 		return 0, nil, err
@@ -145,6 +147,6 @@ func (s *LiveSession) run(events []account.Event, candidate int,
 }
 
 // ErrFailedRun is wrapped by the error of a run of a selection that failed because of its releases, for
-// example because a model left the range of float64. Such a run ranks below all other runs and does not end
-// the selection: the end of a selection must not depend on runs that do not count.
+// example because a model left the range of float64. Such a run ranks below all other runs. It does not end
+// the selection, because the end of a selection must not depend on runs that do not count.
 var ErrFailedRun = errors.New("privacy: the run failed because of its own releases")

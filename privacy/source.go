@@ -10,7 +10,7 @@ import (
 	"dyad/privacy/internal/sampler"
 )
 
-// Source is a stream of uniform random bits from ChaCha8 (math/rand/v2). Its methods draw exactly from
+// Source is a stream of uniform random bits from ChaCha8 (math/rand/v2). Its methods draw exact samples from
 // several distributions (docs/theory.md#randomness). It is not safe for concurrent use. The zero value is not
 // usable: call NewSource.
 type Source struct {
@@ -18,8 +18,8 @@ type Source struct {
 	*sampler.Bits
 }
 
-// NewSource returns a source keyed with 256 bits of the operating system (crypto/rand). Only the noise of
-// such a source protects anybody.
+// NewSource returns a source with a key of 256 random bits from the operating system (crypto/rand). Only
+// noise from such a source protects data.
 func NewSource() (*Source, error) {
 	var key [32]byte
 	if _, err := crand.Read(key[:]); err != nil {
@@ -28,9 +28,9 @@ func NewSource() (*Source, error) {
 	return &Source{Bits: sampler.NewBits(key, true)}, nil
 }
 
-// NewSeededSource returns a source whose stream is a function of seed, for tests and reproductions. Anyone
-// who knows or guesses the seed can subtract the noise. So Secret returns false, and reports must mention the
-// seed.
+// NewSeededSource returns a source whose stream is determined by seed. It is for tests and for reproducing
+// results. Anyone who knows or guesses the seed can subtract the noise. So Secret returns false, and reports
+// must mention the seed.
 func NewSeededSource(seed uint64) *Source {
 	msg := []byte("dyad/privacy seeded source 1 ........")
 	binary.LittleEndian.PutUint64(msg[len(msg)-8:], seed)
@@ -60,9 +60,9 @@ func (s *Source) Permutation(n int) []int32 {
 	return p
 }
 
-// Sample moves an exactly uniform set of m entries of order to its front, in exactly uniform order. It makes
-// the first m steps of a Fisher-Yates shuffle, and its result is uniform for every initial order. It returns
-// an error unless 0 < m <= len(order) <= 2^31-1.
+// Sample chooses m entries of order exactly uniformly and moves them to the front of order, in an exactly
+// uniform order. It makes the first m steps of a Fisher-Yates shuffle, so the result is uniform for every
+// initial order. It returns an error unless 0 < m <= len(order) <= 2^31-1.
 func (s *Source) Sample(order []int32, m int) error {
 	n := len(order)
 	if m < 1 || m > n || n > math.MaxInt32 {
@@ -76,8 +76,8 @@ func (s *Source) Sample(order []int32, m int) error {
 }
 
 // SamplePoisson draws a random subset of 0..n-1 and appends its members to dst[:0], in order. Each number is
-// drawn independently with probability floor(2^64 rate)/2^64. This probability equals rate for rates of at
-// least 2^-11 and is never above rate, and the privacy cost for a rate also covers smaller rates.
+// drawn independently with probability floor(2^64 rate)/2^64. This probability is never above rate, and
+// equals rate if rate is at least 2^-11. The privacy cost for a rate also covers smaller rates.
 // SamplePoisson returns an error unless 0 < rate <= 1 and 0 < n <= 2^31-1.
 func (s *Source) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
 	if !(rate > 0 && rate <= 1) || n < 1 || n > math.MaxInt32 {

@@ -24,9 +24,10 @@ const maxToeplitzRows = 1 << 24
 // below the diagonal) for the given number of rows, 2 to maxToeplitzRows. The coefficients equal c_j =
 // binom(2j, j)/4^j up to a few parts in 10^5 [Fichtenberger, Henzinger and Upadhyay 2023].
 //
-// The exact square root satisfies C C = A, which is a factorisation A = B C with B = C. For the returned C, B
-// = A C^-1 holds exactly for every error of the coefficients, and a certificate is evaluated for the returned
-// coefficients. So the approximation costs only a little utility.
+// The exact square root satisfies C C = A, which is a factorisation A = B C with B = C. Whatever the errors
+// of the returned coefficients are, B = A C^-1 gives an exact factorisation A = B C. Certificates are
+// computed for the returned coefficients. So the approximation does not affect privacy and costs only a
+// little utility.
 //
 // Coefficients. c_j is the j-th moment of the arcsine law, 1/pi int_0^1 x^j (x (1-x))^(-1/2) dx. Substitute x
 // = e^-v with v = sinh(t/2)^2/rows. The integrand is then even and analytic in t for |Im t| < pi/2, and it
@@ -69,8 +70,8 @@ func (f *ToeplitzFactor) Validate() error {
 	return nil
 }
 
-// RowError returns a bound, for every b <= rows, on the error of row b of C x as a ToeplitzFilter computes
-// it. Each computed x_s has norm at most norm and is within err of the exact x_s.
+// RowError returns a bound on the error with which a ToeplitzFilter computes row b of C x. The bound holds
+// for every b <= rows. Each computed x_s has norm at most norm and is within err of the exact x_s.
 //
 // Proof. A memory M_i = sum_(j<b) Decay^j x_(b-1-j) has norm at most norm N_i, where N_i = min(rows, 1/(1 -
 // Decay_i)). Its update Decay M + x rounds at most twice, by less than 2.1 u norm (N_i + 1), so its error is
@@ -127,8 +128,9 @@ func (f *ToeplitzFilter) Push(x []float64) {
 }
 
 // PrefixNoise returns two statistics of the rows of B = A C^-1. The norm of row b is the standard deviation
-// of prefix sum b if it is computed from C x + unit noise. The result last is the norm of the last row, which
-// is the largest norm, and mean is the mean of all norms.
+// of the error of prefix sum b if this sum is computed from C x plus noise of standard deviation 1. The
+// result last is the norm of the last row, which is the largest norm. The result mean is the mean of the
+// norms of all rows.
 func (f *ToeplitzFactor) PrefixNoise(rows int) (last, mean float64) {
 	inverse := NewToeplitzFilter(f, 1)
 	x := make([]float64, 1)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Success returns an upper bound of the probability of a correct guess in the following test. An adversary
-// knows everything except one unit, sees the release, and guesses which of two equally likely values the unit
-// has. The bound is 1 without a guarantee.
+// Success returns an upper bound on the probability that the following guess is correct. An adversary knows
+// everything except one unit, sees the release, and guesses which of two equally likely values the unit has.
+// If there is no guarantee, the bound is 1.
 //
 // Proof. A test with errors a and b is right with probability 1 - (a+b)/2. Under mu-GDP, a + b is smallest at
 // a = b = Phi(-mu/2), where the slope of the trade-off function is -1. So the test is right with probability
@@ -39,10 +39,10 @@ func (g Guarantee) Words() string {
 		g.guess("the result"))
 }
 
-// Sentences returns two sentences for readers who do not know the run. The first sentence explains what
-// somebody who sees the release can find out about the unit. The second sentence states the guarantee in the
-// terms of the field. The argument seen names the release, such as "this model". Without a guarantee,
-// Sentences returns none.
+// Sentences returns two sentences for readers who do not know the run. The first sentence explains how much
+// somebody who sees the release can find out about the protected unit. The second sentence states the
+// guarantee in the terms of the field. The argument seen names the release, such as "this model". If there
+// is no guarantee, Sentences returns no sentences.
 func (g Guarantee) Sentences(seen string) []string {
 	if g.Kind == None || g.Kind == Public {
 		return nil
@@ -53,7 +53,7 @@ func (g Guarantee) Sentences(seen string) []string {
 	}
 }
 
-// SuccessPercent returns Success in percent for use in texts, rounded up.
+// SuccessPercent returns Success in percent, rounded up, for use in texts.
 func (g Guarantee) SuccessPercent() string { return percentUp(g.Success()) }
 
 // inWords formats a number for readers, with three digits and rounded up.

@@ -45,7 +45,8 @@ func stop(where bool, verdict, why string, args []any) {
 func refuse(where bool, why string, args ...any) { stop(where, Refused, why, args) }
 func pass(where bool, why string, args ...any)   { stop(where, NotCovered, why, args) }
 
-// node is a value of a JSON document. A path is a list of keys, separated by dots.
+// node is a value of a JSON document. Methods of node find a value by a path, which is a
+// list of keys, separated by dots.
 type node struct{ value any }
 
 // get returns the value at a path, nil if it is missing.

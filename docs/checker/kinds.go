@@ -141,8 +141,8 @@ func hidden(r node, s, c, diameter *big.Float, steps int) *big.Float {
 	return best
 }
 
-// left returns the factor by which the variance of T noises exceeds the variance of one, if each step keeps a part c
-// of the state: 1 + c^2 + ... + c^(2(T-1)).
+// left returns the variance of the noise of T steps, relative to the variance of the noise of one step, if each step
+// keeps a part c of the state: 1 + c^2 + ... + c^(2(T-1)).
 func left(c, T float64) (sum float64) {
 	for power := 1.; T > 0; T, power = T-1, power*c*c {
 		sum += power

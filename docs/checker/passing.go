@@ -2,8 +2,8 @@ package checker
 
 import "encoding/json"
 
-// NotChecked is the verdict on a file whose check takes too long for a command that only reads the file. Check itself
-// has no time limit.
+// NotChecked is the verdict on a file if the check would take too long for a command that only reads the file. The
+// function Check itself has no time limit.
 const NotChecked = "not checked"
 
 // The limits of a quick check, by public numbers of the file. A quick check takes a few milliseconds.
@@ -13,8 +13,8 @@ const (
 	quickShift = 12   // limit of epsilon/mu, which determines the digits of the normal distribution function
 )
 
-// Passing checks a model file that is read for another purpose. The text of the file is written to it. It stores at
-// most the first quickBytes + 1 bytes.
+// Passing checks a model file while a command reads the file for another purpose. The command writes the text of
+// the file to Passing, which stores at most the first quickBytes + 1 bytes.
 type Passing struct {
 	Plan json.RawMessage // plan of the file
 	text []byte
@@ -30,7 +30,7 @@ func (p *Passing) Write(text []byte) (int, error) {
 // Empty reports whether no text was written to Passing.
 func (p *Passing) Empty() bool { return p.text == nil && p.said == nil }
 
-// Verdict returns the verdict of Check, or NotChecked. It calls Check at most once.
+// Verdict returns the verdict of Check, or NotChecked if the check would take too long. It calls Check at most once.
 func (p *Passing) Verdict() Verdict {
 	if p.said == nil {
 		p.said = &Verdict{Verdict: NotChecked, Why: "the check takes longer than this command allows"}

@@ -26,7 +26,7 @@ import (
 // env is the variable that makes a test binary run the program as a child with a fault. Only Main reads it.
 const env = "DYAD_TEST_CRASH_CHILD"
 
-// Spec describes the run of a child: the program with Args, and a fault at a stage.
+// Spec describes the run of a child process. The child runs the program with Args, and a fault happens at a stage.
 type Spec struct {
 	Args   []string
 	Stage  string // with #n for its n-th occurrence, the first one without; "start" means at the start, or no fault
@@ -41,7 +41,7 @@ type Spec struct {
 	Then   string // a later stage at which the program is killed
 	Umask  *int   // nil means the umask of the tests
 	Bare   bool   // runs the program directly, without a fault
-	// Terminal, if not nil, is standard input and standard error of the child.
+	// Terminal, if not nil, is used as the standard input and the standard error of the child.
 	Terminal *os.File `json:"-"`
 
 	// Launch is a command that starts the program in several processes, such as mpirun -n 3. Each process
@@ -50,7 +50,8 @@ type Spec struct {
 	Ranks  string
 }
 
-// With is the spec with a fault of a table, which may be told in words, on the folders out and ledger of dir.
+// With returns the spec with a fault. The name of the fault may be in words, as in a table of tests, such as
+// "kill -9" or "disk full". A fault of folders concerns the folders out and ledger in dir.
 func (s Spec) With(fault, dir string) Spec {
 	folders, readOnly := strings.CutSuffix(fault, " folder read-only")
 	s.Fault = cmp.Or(map[string]string{"kill -9": "kill", "disk full": "full"}[fault], fault)
@@ -72,9 +73,10 @@ const Killed = -1
 // Program runs in a child process and returns its exit code. An interrupt ends ctx.
 type Program func(ctx context.Context, args []string, stage func(name string)) (code int)
 
-// Main is the TestMain of a package whose tests start children of its own binary. bare is the program for
-// Spec.Bare, or nil. If TMPDIR is not set, folders of tests are in memory if the system has room for them there.
-// The results of a fault are the same in memory, and making a file on a disk takes far more processor time.
+// Main is the TestMain of a package whose tests start children of its own binary. The argument bare is the
+// program for Spec.Bare, or nil. If TMPDIR is not set and the system has enough memory, Main puts the temporary
+// folders of tests into memory. A fault has the same results there, and creating a file on a disk takes far more
+// processor time.
 func Main(m *testing.M, program Program, bare func(args []string)) {
 	if raw := os.Getenv(env); raw != "" {
 		var spec Spec
@@ -87,7 +89,7 @@ func Main(m *testing.M, program Program, bare func(args []string)) {
 	os.Exit(m.Run())
 }
 
-// check ends a process whose harness fails, with an exit code that no program uses.
+// check ends the process if the test harness itself fails. The exit code is one that no program uses.
 func check(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "crash child:", err)
@@ -135,7 +137,7 @@ func (s Spec) run(program Program, bare func([]string)) int {
 
 func (s Spec) rankFile(rank string) string { return filepath.Join(s.Ranks, "rank-"+rank) }
 
-// fault causes the fault. A fault of another rank ends when the launcher has told this rank to stop.
+// fault causes the fault. If the fault concerns another rank, it waits until the launcher has told this rank to stop.
 func (s Spec) fault(ctx context.Context) error {
 	switch s.Fault {
 	case "kill rank 1", "stop rank 1":
@@ -208,7 +210,7 @@ type Child struct {
 	told, on  *os.File
 }
 
-// Start starts a child, which must end within a minute. tmp is its folder for temporary files.
+// Start starts a child, which must end within a minute. The argument tmp is the child's folder for temporary files.
 func Start(t testing.TB, tmp string, s Spec) *Child {
 	t.Helper()
 	must := func(err error) {
@@ -251,7 +253,7 @@ func (c *Child) Paused(t testing.TB) {
 	}
 }
 
-// While does something when the child has reached its stage, and lets it go on to its end.
+// While waits until the child has reached its stage, calls do, and then lets the child run to its end.
 func (c *Child) While(t testing.TB, do func()) Ended {
 	t.Helper()
 	c.Paused(t)

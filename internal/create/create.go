@@ -1,9 +1,9 @@
 // Package create holds the only calls of this module that open a file to create it, and all its locks.
 //
-// Anyone who may write to a folder can put a link in the place of a new file. So a new file is made with O_EXCL
-// and O_NOFOLLOW: an existing file or link of the same name is neither followed, opened nor changed. A file
-// that stays between runs, and the file of a lock, are opened with O_NOFOLLOW. Callers first resolve the links
-// in a name that a user gave (durable.Resolve).
+// Anyone who may write to a folder can put a link in the place of a new file. So a new file is created with
+// O_EXCL and O_NOFOLLOW: an existing file of the same name is not opened or changed, and a link of this name is
+// not followed. A file that stays between runs, and the file of a lock, are opened with O_NOFOLLOW. Callers
+// first resolve the links in a name that a user gave (durable.Resolve).
 package create
 
 import (
@@ -20,13 +20,13 @@ import (
 // Private is the mode of a file that its owner alone may read.
 const Private fs.FileMode = 0o600
 
-// New creates a file for reading and writing, with a mode less the umask. The error wraps fs.ErrExist if the
-// name is taken, even by a link to a missing file.
+// New creates a file and opens it for reading and writing. The umask applies to mode. The error wraps
+// fs.ErrExist if the name is taken, even by a link to a missing file.
 func New(name string, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL|noFollow, mode)
 }
 
-// Temporary creates a file in dir as New does. Its name is prefix, ten random letters and suffix.
+// Temporary creates a file in dir as New does. The name of the file consists of prefix, ten random letters and suffix.
 func Temporary(dir, prefix, suffix string, mode fs.FileMode) (*os.File, error) {
 	for {
 		f, err := New(filepath.Join(dir, prefix+rand.Text()[:10]+suffix), mode)
@@ -39,7 +39,8 @@ func Temporary(dir, prefix, suffix string, mode fs.FileMode) (*os.File, error) {
 // ErrIrregular is wrapped by the errors of Open for a link, a folder or a device.
 var ErrIrregular = errors.New("it is not a regular file")
 
-// Open opens an existing regular file with a flag of package os. It does not follow a link of this name.
+// Open opens an existing regular file with a flag of package os. If the name is a symbolic link, Open
+// does not follow the link.
 func Open(name string, flag int) (*os.File, error) {
 	if info, err := os.Lstat(name); err == nil && !info.Mode().IsRegular() { // opening a FIFO would block
 		return nil, fmt.Errorf("%s: %w", name, ErrIrregular)

@@ -144,7 +144,7 @@ func (w *worker) bend(ctx context.Context, s *dataset.Schema) (loaded, error) {
 	return l, err
 }
 
-// shrinks sets algorithms of moments to shrink the bends of a basis, as training by the program does.
+// shrinks makes algorithms of moments shrink the nonlinear part of a basis, as the program does in training.
 func shrinks(a algorithms.Algorithm, e *dataset.Encoder) algorithms.Algorithm {
 	if m, ok := a.(algorithms.Moments); ok && e != nil {
 		m.Blocks, m.Lines = e.Blocks(), e.Lines()

@@ -117,8 +117,8 @@ func (d *Data) readBy(ctx context.Context, schema *dataset.Schema, folders []str
 	return out, err
 }
 
-// UseSchemas makes the plan read schemas from files, by the last part of their names, instead of from the
-// folder of the plan.
+// UseSchemas makes the plan read its schemas from files instead of from the folder of the plan. A schema
+// is found by the last part of its path.
 func (p *Plan) UseSchemas(files fs.FS) { p.schemas = files }
 
 func (p *Plan) schema(name string) (*dataset.Schema, error) {
@@ -132,7 +132,8 @@ func (p *Plan) schema(name string) (*dataset.Schema, error) {
 	return dataset.ParseSchema(text)
 }
 
-// MissingFiles returns a sentence for each data file that is not in the folders, with how to get the file.
+// MissingFiles returns a sentence for each data file that is not in the folders. The sentence tells how to get
+// the file.
 func (p *Plan) MissingFiles(folders []string) (out []string) {
 	for _, d := range p.Data {
 		for _, name := range []string{d.File, d.Test} {
@@ -147,8 +148,8 @@ func (p *Plan) MissingFiles(folders []string) (out []string) {
 	return out
 }
 
-// FindData returns the path of the file DATASET/NAME, or of its gzip, in the first folder that has it. The error
-// states where to get the file.
+// FindData returns the path of the file DATASET/NAME, or of its compressed form DATASET/NAME.gz, in the first
+// folder that contains one of them. The error states where to get the file.
 func FindData(name string, folders []string) (string, error) {
 	for _, folder := range folders {
 		for _, path := range []string{filepath.Join(folder, name), filepath.Join(folder, name+".gz")} {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Draw draws the score against epsilon for each data set and n. A private method has a line with a band of one
-// standard error up and down, and a method that is not private has a horizontal line. The files are
-// prefix-DATA-N.FORMAT in the given Formats. Draw returns their names. Cells with fewer than two epsilons have no
-// picture.
+// Draw draws a figure of the score against epsilon for each data set and each n. The curve of a private method
+// has a band of one standard error above and below. A method that is not private has a horizontal line. The files
+// are prefix-DATA-N.FORMAT in the given Formats. Draw returns their names. There is no figure if the plan has
+// fewer than two epsilons.
 func (p *Plan) Draw(prefix string, summary []Summary, formats ...string) ([]string, error) {
 	var files []string
 	for _, f := range p.Figures(summary) {

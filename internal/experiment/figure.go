@@ -27,9 +27,9 @@ type Figure struct {
 	Title, X, Y string
 	// LogX and LogY select logarithmic axes, for positive numbers.
 	LogX, LogY bool
-	// Ticks are the ticks of the x axis. If it is nil, they are chosen automatically.
+	// Ticks are the ticks of the x axis. If Ticks is nil, the ticks are chosen automatically.
 	Ticks []float64
-	// Top, if it is not 0, is the upper end of the y axis if curves go higher.
+	// Top limits the y axis: if curves go above Top, the axis ends at Top. If Top is 0, there is no limit.
 	Top    float64
 	Curves []Curve
 
@@ -40,17 +40,17 @@ type Figure struct {
 type Curve struct {
 	Name     string
 	X, Y, SE []float64 // the band is Y - SE to Y + SE; nil means no band
-	// Low and High, if they are not nil, are the ends of the band instead.
+	// Low and High are the lower and the upper ends of the band. If they are nil, the band is Y - SE to Y + SE.
 	Low, High []float64
 	// Points draws marks without a line and a band.
 	Points bool
 	// Smooth draws a line without marks. Each such line has different dashes.
 	Smooth bool
-	// Marks are the indices of the points with a mark. If it is nil, all points have a mark.
+	// Marks are the indices of the points with a mark. If Marks is nil, all points have a mark.
 	Marks []int
 	// Bare draws the band alone.
 	Bare bool
-	// Level draws Y[0] as a line across the figure, with its band.
+	// Level draws a horizontal line at Y[0] across the whole figure, with its band.
 	Level bool
 }
 
@@ -70,7 +70,8 @@ var (
 // Formats returns the file endings that Save supports.
 func Formats() []string { return []string{"svg", "pdf", "png"} }
 
-// Save writes the figure in the format of the file's ending, one of Formats. The file is written whole or not at all.
+// Save writes the figure to a file. The ending of the file's name selects the format, one of Formats. Save writes the
+// whole file or no file.
 func (f Figure) Save(path string) error {
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	if !slices.Contains(Formats(), format) {
@@ -84,7 +85,7 @@ func (f Figure) Save(path string) error {
 	return replace(path, b.Bytes())
 }
 
-// plot is the figure without its legend, and the legend.
+// plot returns the figure without its legend, and the legend.
 func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = f.Title, f.X, f.Y
@@ -143,7 +144,7 @@ func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 	return p, legend, nil
 }
 
-// Curve returns the curve with a name, which is added if the figure has none.
+// Curve returns the curve with the given name. If the figure has no such curve, Curve adds one.
 func (f *Figure) Curve(name string) *Curve {
 	k := slices.IndexFunc(f.Curves, func(c Curve) bool { return c.Name == name })
 	if k < 0 {
@@ -271,8 +272,8 @@ func points(x, y []float64) plotter.XYs {
 	return out
 }
 
-// Write writes the figure in one of Formats, with its legend on its right. Programs that show an SVG may use another
-// font, so the legend has room for a wider font.
+// Write writes the figure in one of Formats. The legend is to the right of the axes. Programs that show an SVG may
+// use another font, so the legend has room for a wider font.
 func (f Figure) Write(w io.Writer, format string) error {
 	p, legend, err := f.plot()
 	if err != nil {

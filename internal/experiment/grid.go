@@ -9,7 +9,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Grid is a figure of small figures without legends, in rows of three.
+// Grid is a figure that consists of small figures without legends, three in a row.
 type Grid []Figure
 
 // Write writes the grid in one of Formats.

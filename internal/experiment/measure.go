@@ -30,7 +30,7 @@ const (
 //   - regret is the regret of a stream ([Huai20] equation 4) divided by the number of its records, for online algorithms.
 func measures() []string { return []string{measureObjective, measureExcess, measureRegret} }
 
-// measuredRadius is the radius of the ball that contains the minimum of excess. It is 1 in the papers.
+// measuredRadius is the radius of the ball over which the minimum for excess is taken. It is 1 in the papers.
 const measuredRadius = 1
 
 // measure is the value of a run.

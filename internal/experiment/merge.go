@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Merge joins the files of the parts of a plan into the file path. The result has the bytes that one run would
-// have written, except for the times. Merge returns an error if runs are missing, if files disagree about the
-// plan, the data or a run, or if two files have the same part.
+// Merge joins the result files of the parts of a plan into one file at path. The result has the bytes that one
+// run would have written, except for the times. Merge returns an error if runs are missing, if files disagree
+// about the plan, the data or a run, or if two files have the same part.
 func (p *Plan) Merge(path string, parts ...string) error {
 	all := &table{rows: map[Row]Row{}}
 	files, count := map[string]string{}, "" // of the parts that say which they are, and their number

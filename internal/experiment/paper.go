@@ -22,19 +22,20 @@ type Paper struct {
 	Name string `yaml:"name"`
 	Item string `yaml:"item"`
 	Part string `yaml:"part"`
-	// Setting describes the setting of the paper and the differences here. Verdict describes the result in a sentence.
+	// Setting describes the experimental setting of the paper and how the plan differs from this setting. Verdict
+	// describes the result in a sentence.
 	Setting string `yaml:"setting"`
 	Verdict string `yaml:"verdict"`
 	// Seconds is the estimated time of all runs on one core.
 	Seconds float64 `yaml:"seconds"`
-	// Axis is n or epsilon, the axis of figures and of Rows. The default is epsilon.
+	// Axis is "n" or "epsilon". It is the x axis of figures and the axis of the values in Rows. The default is epsilon.
 	Axis string `yaml:"axis"`
-	// Rows are the numbers that the paper prints. If there are none, the paper has only a figure whose numbers
-	// cannot be read.
+	// Rows are the numbers that the paper prints. If Rows is empty, the paper has only a figure from which the
+	// numbers cannot be read.
 	Rows []PaperRow `yaml:"rows"`
-	// NotPrinted reports whether the paper has no results of the plan's algorithms.
+	// NotPrinted is true if the paper prints no results of the plan's algorithms.
 	NotPrinted bool `yaml:"not_printed"`
-	// Ours is the method that represents the program's default in verdicts. The default is auto.
+	// Ours is the method that verdicts show as the program's own choice. The default is auto.
 	Ours string `yaml:"ours"`
 	// Rates are the exponents that theorems claim.
 	Rates []PaperRate `yaml:"rates"`
@@ -42,8 +43,8 @@ type Paper struct {
 	// no part of the item can be run.
 	Missing    []string `yaml:"missing"`
 	Impossible string   `yaml:"impossible"`
-	// Differs lists the differences from the paper's run: other records, fewer of them, fewer repeats. An item with
-	// such a part counts as partly reproduced.
+	// Differs lists how this run differs from the paper's run, such as other records, fewer records or fewer
+	// repeats. An item with such differences counts as partly reproduced.
 	Differs []string `yaml:"differs"`
 	// Command runs an item that the runner of this package does not run. It is run in the root of the
 	// repository. Table describes how to read its result.
@@ -52,7 +53,7 @@ type Paper struct {
 	Table   PaperTable `yaml:"table"`
 }
 
-// PaperRow is a row of a table. It has a value for each number of Axis.
+// PaperRow is a row of a table of the paper. It has a value for each point of Axis.
 type PaperRow struct {
 	Data      string    `yaml:"data"`
 	Algorithm string    `yaml:"algorithm"`
@@ -66,8 +67,8 @@ type PaperRate struct {
 	Method   string  `yaml:"method"`
 	Against  string  `yaml:"against"`
 	Exponent float64 `yaml:"exponent"`
-	// Less is a method whose values are subtracted. The difference is the cost of privacy without the cost of
-	// few records.
+	// Less is a method whose values are subtracted before the exponent is fitted. The difference is the cost
+	// of privacy without the cost of having few records.
 	Less string `yaml:"less"`
 	Of   string `yaml:"of"`
 }
@@ -80,7 +81,7 @@ type PaperTable struct {
 	Value string   `yaml:"value"`
 	// Panels draws a figure for each value of the first column of By, with a point for every run at X and Value.
 	Panels bool `yaml:"panels"`
-	// Cells are the printed numbers of the paper, each with the values of By.
+	// Cells are the numbers that the paper prints. Each number has its values of the columns By.
 	Cells []PaperCell `yaml:"cells"`
 }
 
@@ -110,8 +111,8 @@ func (p *Paper) check() error {
 	return nil
 }
 
-// Quick returns the plan with the first data set, size and epsilon and one split. It makes the same kind of
-// runs, but few.
+// Quick returns a short form of the plan with only the first data set, size and epsilon, and with one
+// split. The runs are of the same kinds.
 func (p *Plan) Quick() *Plan {
 	q := *p
 	q.Data = []Data{p.Data[0]}
@@ -120,8 +121,9 @@ func (p *Plan) Quick() *Plan {
 	return &q
 }
 
-// Scales describes the factors of the encoder by data set. The encoder maps every range to [-1, 1] and multiplies it
-// by the factor before it projects a record to norm 1. Data sets without a schema have no factor.
+// Scales returns one text for each data set, which states the encoder's factor. The encoder maps every range to
+// [-1, 1] and multiplies it by the factor before it projects a record to norm 1. Data sets without a schema have
+// no factor.
 func (p *Plan) Scales() (texts []string, err error) {
 	for _, d := range p.Data {
 		if d.Schema == "" {
@@ -149,7 +151,8 @@ func (p *Plan) Done(path string) (int, error) {
 	return len(rows), err
 }
 
-// Given holds the proved guarantee of a method's noise in a cell, next to the requested guarantee.
+// Given holds two guarantees of a method in a cell: the requested guarantee, and the guarantee
+// that is proved for the method's noise.
 type Given struct {
 	Data      string  `csv:"data"`
 	N         int     `csv:"n"`
@@ -161,8 +164,9 @@ type Given struct {
 	Radius    float64 `csv:"radius %.6g"`
 	Steps     int     `csv:"steps"`
 	TotalStep float64 `csv:"total_step %.6g"`
-	// Sigma is the standard deviation of the noise of one release, per coordinate. If releases differ, it is the
-	// sigma of the release with the highest cost. For a stream it is the sigma of release t times alpha t/2.
+	// Sigma is the standard deviation of the noise of one release, per coordinate. If the releases have
+	// different noise, Sigma describes the release with the highest cost. For a stream, Sigma is the standard
+	// deviation of release t, multiplied by alpha t/2.
 	Sigma float64 `csv:"sigma %.6g"`
 	// Gives is the proved epsilon at delta. It is +Inf if no epsilon is proved.
 	Gives float64 `csv:"epsilon_given %.6g"`

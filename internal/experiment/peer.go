@@ -22,8 +22,8 @@ type request struct {
 	Delta   float64        `json:"delta"`
 	Seed    uint64         `json:"seed"`
 	Options map[string]any `json:"options"`
-	// Columns has the number of categories of each column, or 0 for a number, for peers that ask for columns. The
-	// next fields are the files of their values.
+	// Columns holds the number of categories of each column, or 0 for a numeric column. It is set for peers that
+	// ask for columns. The next two fields name the files with the values of the columns.
 	Columns      []int  `json:"columns,omitempty"`
 	TrainColumns string `json:"train_columns,omitempty"`
 	TestColumns  string `json:"test_columns,omitempty"`

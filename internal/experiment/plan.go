@@ -27,8 +27,8 @@ import (
 	"dyad/privacy"
 )
 
-// Plan is a plan of experiments. It runs every method on every cell, for every split and draw of noise. A cell
-// is a data set with a number of training records and an epsilon.
+// Plan is a plan of experiments. In a plan, every method is run on every cell, for every split and every draw
+// of noise. A cell consists of a data set, a number of training records and an epsilon.
 type Plan struct {
 	Title string `yaml:"title"`
 	// Task is "auc" (the default), which learns linear scores and measures their AUC, or "metric", which learns
@@ -38,12 +38,13 @@ type Plan struct {
 	Neighbours int    `yaml:"neighbours"`
 	Data       []Data `yaml:"data"`
 	// Measure is the result of a run. If it is "", the result is the measure of the task: AUC, or the accuracy
-	// of nearest neighbours. Otherwise it is one of the figures of Measures, for a loss with the L2 term of
-	// ObjectiveL2.
+	// of nearest neighbours. Otherwise Measure is one of the names in Measures, and the result is this figure
+	// of a loss with the L2 term of ObjectiveL2.
 	Measure     string    `yaml:"measure"`
 	ObjectiveL2 float64   `yaml:"objective_l2"`
 	Epsilon     []float64 `yaml:"epsilon"`
-	// Delta is the delta of all cells. If it is nil, min(1e-5, n^-1.5) applies, or 1/n with DeltaRule "1/n".
+	// Delta is the delta of all cells. If Delta is nil, the delta of a cell is min(1e-5, n^-1.5), or 1/n if
+	// DeltaRule is "1/n".
 	Delta     *float64 `yaml:"delta"`
 	DeltaRule string   `yaml:"delta_rule"`
 	// Splits is the number of random splits. Noises is the number of draws of noise for each split; the default is 1.
@@ -53,8 +54,9 @@ type Plan struct {
 	Seed      uint64 `yaml:"seed"`
 	NoiseSeed string `yaml:"noise_seed"`
 	// Baselines, Algorithms and Peers are the methods. With task auc, the baseline class-means is the exact
-	// difference of the class means. With task metric, the baselines are identity, and majority, the larger
-	// class of the training records. With a measure of a loss, the baseline zero is the model 0.
+	// difference of the class means. With task metric, the baselines are identity and majority; majority
+	// predicts the larger class of the training records. If Measure is a figure of a loss, the baseline
+	// zero is the model with weights 0.
 	Baselines  []string    `yaml:"baselines"`
 	Algorithms []Algorithm `yaml:"algorithms"`
 	Peers      []Peer      `yaml:"peers"`
@@ -76,35 +78,35 @@ type Plan struct {
 // Data is a data set of a plan.
 type Data struct {
 	Name string `yaml:"name"`
-	// File is a data file: DATASET/NAME in the folders of data (Options.Folders), where its name may also end
-	// in .gz. Schema is a path relative to the plan.
+	// File is the path DATASET/NAME of a data file in the folders of data (Options.Folders). The file may
+	// also have this name followed by .gz. Schema is a path relative to the plan.
 	File   string `yaml:"file"`
 	Schema string `yaml:"schema"`
 	// Test is a file of test records. If it is "", the test records are the records that are not drawn for training.
 	Test string `yaml:"test"`
-	// Synthetic is a generator instead of a file: ar1, clinical, scores, or a kind of dataset.SyntheticMetric.
-	// Records is the number of records to be split. Features is the number of features if the generator has a
-	// choice. Seed is the seed of the generator.
+	// Synthetic is the name of a generator that replaces File: ar1, clinical, scores, or a kind of
+	// dataset.SyntheticMetric. Records is the number of records to be split. Features is the number of
+	// features if the generator has a choice. Seed is the seed of the generator.
 	Synthetic string `yaml:"synthetic"`
 	Records   int    `yaml:"records"`
 	Features  int    `yaml:"features"`
 	Seed      uint64 `yaml:"seed"`
-	// NoiseColumns is the number of added columns of uniform noise, drawn with Seed.
+	// NoiseColumns is the number of columns of uniform noise that are added to the data. The noise is drawn with Seed.
 	NoiseColumns int `yaml:"noise_columns"`
 	// N are the numbers of training records.
 	N []int `yaml:"n"`
 	// Splits, if positive, replaces the Splits of the plan.
 	Splits int `yaml:"splits"`
 
-	// Given holds records in memory instead of a file, for New. If they are grouped by person, N counts
-	// persons, and PersonRows is the largest number of rows of a person.
+	// Given holds records in memory instead of a file, for New. If the records are grouped by person, N
+	// counts persons, and PersonRows is the largest number of rows that a person has.
 	Given      *engine.Records `yaml:"-" json:"-"`
 	PersonRows int             `yaml:"-"`
 }
 
-// Algorithm is an algorithm of the catalogue, or auto, the program's choice, with options. The options mode, l2,
-// radius and loss have the defaults of the program. Further options are the fields of the algorithm's type
-// (step_size for StepSize). A list of values gives one algorithm for each value.
+// Algorithm is an algorithm of the catalogue with options. The name auto stands for the program's choice. The
+// options mode, l2, radius and loss have the defaults of the program. Further options are the fields of the
+// algorithm's type (step_size for StepSize). A list of values gives one algorithm for each value.
 type Algorithm struct {
 	Name    string         `yaml:"name"`
 	Options map[string]any `yaml:"options"`
@@ -118,11 +120,11 @@ type Peer struct {
 	// Options are sent with each request and are part of the rows.
 	Options    map[string]any `yaml:"options"`
 	NonPrivate bool           `yaml:"nonprivate"`
-	// Columns reports whether the peer also gets the columns of the file before they are scaled to norm 1.
+	// Columns is true if the peer also gets the columns of the file as they are before records are scaled to norm 1.
 	Columns bool `yaml:"columns"`
-	// Splits, if positive, limits the peer to this number of first splits.
+	// Splits, if positive, is the number of splits, counted from the first split, on which the peer is run.
 	Splits int `yaml:"splits"`
-	// Limit ends a run that takes longer. The default is 10m.
+	// Limit is the longest time of a run, such as 30s. A run that takes longer is ended. The default is 10m.
 	Limit string `yaml:"limit"`
 
 	limit time.Duration

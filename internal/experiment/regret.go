@@ -10,8 +10,8 @@ import (
 	"dyad/engine/cpu"
 )
 
-// Regret records a public stream and measures the regret of the released models against the best fixed model.
-// The results are not private.
+// Regret records a public stream. It measures the regret of the released models, compared with the best fixed
+// model. The results are not private.
 type Regret struct {
 	loss             engine.Loss
 	radius, l2       float64
@@ -29,8 +29,9 @@ type Regret struct {
 //	Generalised = sum_t L(w_(b-1)) - N min_C L                ([Huai20] equation 5),
 //
 // where L stands for the expected loss, which is unknown. Minima are computed by accelerated projected gradient
-// descent. They are too large by at most Gap and GeneralisedGap (by convexity, over the whole ball), so the
-// regret may be too small by this much. With a secret state the models are the released, noisy models.
+// descent. The computed minima exceed the exact minima by at most Gap and GeneralisedGap (by convexity, over
+// the whole ball), so the regrets may be too small by as much. With a secret state the models are the released,
+// noisy models.
 type RegretReport struct {
 	Records        int     `json:"records"` // N
 	Updates        int     `json:"updates"`
@@ -47,7 +48,8 @@ type RegretReport struct {
 // gradients with this cost.
 const mostRegretWork = 3e8
 
-// MostRegretRecords returns the length of the longest stream whose regret is measured, for a number of parameters.
+// MostRegretRecords returns the largest number of records of a stream for which the regret is measured, if the
+// model has the given number of parameters.
 func MostRegretRecords(parameters int) int {
 	return int(math.Sqrt(2 * mostRegretWork / float64(parameters)))
 }

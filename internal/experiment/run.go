@@ -17,21 +17,21 @@ import (
 	"dyad/privacy/durable"
 )
 
-// Options configures the run of a plan. Options do not change a value in a row.
+// Options configures the run of a plan. No option changes a value in a row.
 type Options struct {
-	// Folders are the folders of the data files. Each file is in a subfolder named after its data set. The
-	// first folder that has a file is used.
+	// Folders are the folders of the data files. Each file is in a subfolder that is named after its data
+	// set. If several folders contain a file, the first folder is used.
 	Folders []string
-	// Programs maps the programs of peers to other names, such as the interpreter of an environment.
+	// Programs maps the names of peers' programs to other programs, such as the interpreter of an environment.
 	Programs map[string]string
 	// Machine is the name of the CPU for the head of the table.
 	Machine string
-	// Part and Parts divide the training sets. Part i, from 1, has every Parts-th training set. 0 of 0 means
-	// all training sets.
+	// Part and Parts divide the training sets. Part i, counted from 1, has every Parts-th training set. If
+	// both are 0, all training sets are used.
 	Part, Parts int
-	// Splits, if positive, limits the runs to this number of first splits of every data set.
+	// Splits, if positive, is the number of splits of every data set that are run, counted from the first split.
 	Splits int
-	// Retry repeats the runs that failed according to the table.
+	// Retry repeats the runs that the table records as failed.
 	Retry bool
 	// Parallel is the number of training sets that are processed at the same time. The default is 1.
 	Parallel int
@@ -46,8 +46,9 @@ type Progress struct {
 	Done, Total int
 	// Last describes the last finished run in words.
 	Last string
-	// Left estimates the remaining time. The estimate for a run is the time of the last run of the same method
-	// on as many records of the same data. If there was no such run, it is the mean of the known times.
+	// Left estimates the remaining time. The estimated time of a run is the time of the last run of the same
+	// method on the same data set with the same number of records. If there was no such run, the estimate is
+	// the mean of the known times.
 	Left time.Duration
 }
 
@@ -67,10 +68,10 @@ type runner struct {
 	took     map[string]time.Duration // by the last run of a group
 }
 
-// Run carries out the runs of the plan that are not yet in the CSV file path. Each run adds one whole line, so
-// an interrupted Run is continued by the same call. At the end the file is in the order of the plan. If a
-// method fails, its row states the failure. Run returns an error only if the plan, the data or the file are
-// wrong, or if ctx ends.
+// Run carries out the runs of the plan that are not yet in the CSV file path. Each run adds one whole line to
+// the file. So if Run is interrupted, the same call continues the work. At the end the lines are in the order
+// of the plan. If a method fails, its row states the failure. Run returns an error only if the plan, the data
+// or the file is wrong, or if ctx ends.
 func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if o.Parts < 0 || o.Part < 0 || o.Part > o.Parts || o.Parts > 0 && o.Part == 0 {
 		return &InputError{fmt.Errorf("experiment: part %d of %d, want 1 to the number of parts", o.Part, o.Parts)}

@@ -16,18 +16,19 @@ type Summary struct {
 	D       int     `csv:"d"`
 	Epsilon float64 `csv:"epsilon"`
 	Delta   float64 `csv:"delta"`
-	// Algorithm and Options are the columns of a row.
+	// Algorithm and Options have the values of these columns of a row.
 	Algorithm string `csv:"algorithm"`
 	Options   string `csv:"options"`
 	// Splits is the number of splits with a value. Failed is the number of runs without a value.
 	Splits int `csv:"splits"`
 	Failed int `csv:"failed"`
-	// Mean is the mean over splits, where the value of a split is the mean of its draws of noise. SE is the
+	// Mean is the mean over splits. The value of a split is the mean over its draws of noise. SE is the
 	// standard error of Mean, and 0 for one split.
 	Mean float64 `csv:"mean %.4f"`
 	SE   float64 `csv:"standard_error %.4f"`
-	// Paired is the number of splits that the reference has, too. Difference is the mean of the value minus the
-	// value of the reference on the same split. DifferenceSE is the standard error of Difference.
+	// Paired is the number of splits for which the reference has a value, too. Difference is the mean of the
+	// value minus the value of the reference on the same split. DifferenceSE is the standard error of
+	// Difference.
 	Paired       int
 	Difference   float64 `csv:"difference %.4f"`
 	DifferenceSE float64 `csv:"difference_standard_error %.4f"`
@@ -118,9 +119,9 @@ func (p *Plan) Summarise(rows []Row) []Summary {
 	return out
 }
 
-// Best keeps one setting of each algorithm that is not private: the setting with the highest mean on each data
-// set and n. The setting is chosen by its results. So the non-private results are a ceiling, and private models
-// do not look better than they are.
+// Best keeps, for each algorithm that is not private, the setting with the highest mean on each data set and n.
+// Because the setting is chosen by its results, the non-private results are an upper limit, and private models
+// do not look better in comparison than they are.
 func (p *Plan) Best(summary []Summary) []Summary {
 	type cell struct {
 		data, algorithm string
@@ -185,8 +186,9 @@ func (p *Plan) WriteSummary(path string, summary []Summary) error {
 	return replace(path, []byte(text))
 }
 
-// Compare writes how each private method compares with the reference. It writes the mean difference over cells,
-// and the cells in which either mean is higher by more than two paired standard errors.
+// Compare writes a comparison of each private method with the reference. The comparison has the mean difference
+// over all cells, and the cells in which one of the two means is higher by more than two paired standard
+// errors.
 func (p *Plan) Compare(w io.Writer, summary []Summary) {
 	reference := p.reference()
 	if reference == nil {
@@ -239,7 +241,7 @@ func (p *Plan) Compare(w io.Writer, summary []Summary) {
 	}
 }
 
-// NonPrivate reports whether the method of that label is not private.
+// NonPrivate reports whether the method with the given label is not private.
 func (p *Plan) NonPrivate(label string) bool {
 	return slices.ContainsFunc(p.all, func(m method) bool { return m.nonPrivate && m.label() == label })
 }

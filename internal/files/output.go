@@ -20,12 +20,12 @@ type Output struct {
 	Asked string // the name that the user gave
 	Path  string // the path after resolving links
 	Force bool   // an existing file is replaced
-	// Spare means that the name is a default that nobody typed. If it is taken, the file gets a name with the
-	// id of its run, and there is no error.
+	// Spare is true if the name is a default that the user did not type. If a file with this name exists, the
+	// new file gets a name that contains the id of its run, and there is no error.
 	Spare bool
 }
 
-// ErrTaken is wrapped by the error about an existing file that must not be replaced.
+// ErrTaken is wrapped by the error for an output file that already exists and must not be replaced.
 var ErrTaken = errors.New("choose another name")
 
 // NewOutput checks, before anything is charged, that a file can be written. The file must not be one of the
@@ -34,7 +34,7 @@ func NewOutput(path string, force bool, inputs ...string) (*Output, error) {
 	return Output{Asked: path, Force: force}.Checked(inputs...)
 }
 
-// Checked is NewOutput for an Output whose Path is not known yet.
+// Checked makes the checks of NewOutput for an Output and returns the Output with its Path.
 func (o Output) Checked(inputs ...string) (*Output, error) {
 	path, kept := o.Asked, !o.Force
 	if path == "" {
@@ -87,8 +87,8 @@ const (
 )
 
 // ReadJSON reads the one JSON value of a file into v. It stops at the first byte that cannot begin a value, at
-// the end of the first value and at the limit. So a device or a data file that is named by mistake does not
-// fill the memory. If the file is read to its end, all its bytes are also written to copies.
+// the end of the first value and at the limit. So the memory does not fill up if the user names a device or a
+// data file by mistake. If the file is read to its end, all its bytes are also written to copies.
 func ReadJSON(path string, limit int64, v any, copies ...io.Writer) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -108,8 +108,8 @@ func ReadJSON(path string, limit int64, v any, copies ...io.Writer) error {
 	return nil
 }
 
-// ReadSmall returns the content of a regular file of at most limit bytes. Links to the file are followed. A device or
-// a data file that is named by mistake is not read.
+// ReadSmall returns the content of a regular file of at most limit bytes. Links to the file are followed. ReadSmall
+// does not read a device or a large data file that the user names by mistake.
 func ReadSmall(path string, limit int64) ([]byte, error) {
 	name, err := durable.Resolve(path)
 	if err != nil {
@@ -118,7 +118,7 @@ func ReadSmall(path string, limit int64) ([]byte, error) {
 	return durable.Read(name, limit)
 }
 
-// ReadStart returns the first bytes of a file, which can be a pipe. An error is marked as input.
+// ReadStart returns the first bytes of a file, which can be a pipe. An error is marked as an error of the user's input.
 func ReadStart(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -135,8 +135,8 @@ const (
 	Shared  = false // readers as the umask allows: releases, plots, documents
 )
 
-// Fill writes the file, whole or not at all. A file that another program wrote there since NewOutput is
-// replaced only with force.
+// Fill writes the file, whole or not at all. If another program has written a file of this name since
+// NewOutput, Fill replaces that file only with force.
 func (o *Output) Fill(secret bool, fill func(io.Writer) error) error {
 	err := durable.Write(o.Path, secret, o.Force, nil, fill)
 	if errors.Is(err, fs.ErrExist) {
@@ -150,7 +150,7 @@ func (o *Output) Write(secret bool, text []byte) error {
 	return o.Fill(secret, durable.Text(text))
 }
 
-// Replace durably replaces the file that path leads to by text, which everybody may read.
+// Replace durably replaces the content of the file that path leads to by text. Everybody may read the new file.
 func Replace(path string, text []byte) error {
 	name, err := durable.Resolve(path)
 	if err != nil {

@@ -28,7 +28,7 @@ func Sealed(v any) ([]byte, error) {
 	return append(text[:len(text)-len(sealedEnd)], checksum(sum[:])...), nil
 }
 
-// SumOf returns the checksum of a text of Sealed, as written in the text.
+// SumOf returns the checksum that is written in a text of Sealed.
 func SumOf(text []byte) string {
 	at := len(text) - len(sealedEnd) - 1 - 2*sha256.Size // hexadecimal digits, a quotation mark
 	return kindOfSum + string(text[at:][:2*sha256.Size])
@@ -64,9 +64,9 @@ func (s *Seal) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Intact reports, once and after the whole text, whether the text is unchanged since it was sealed. A text without
-// a seal is intact only if needed is false. If any one byte was changed, the end still looks like the end of a
-// sealed text, so the change is found.
+// Intact reports whether the text is unchanged since it was sealed. It must be called only once, after the whole
+// text was written. A text without a seal is intact only if needed is false. If a single byte of a sealed text
+// was changed, the end of the text still looks like a seal, so Intact finds the change.
 func (s *Seal) Intact(needed bool) bool {
 	if !s.Present() {
 		return !needed
@@ -82,7 +82,7 @@ func (s *Seal) Present() bool {
 	return bytes.Contains(s.last, []byte(keySum)) || bytes.Contains(s.last, []byte(kindOfSum))
 }
 
-// Sum returns the checksum of a text that is Intact, as written in the text. It returns "" if the text has no checksum.
+// Sum returns the checksum that is written in the text, or "" if the text has no checksum. The text must be Intact.
 func (s *Seal) Sum() string {
 	if !s.Present() {
 		return ""

@@ -9,7 +9,8 @@ import (
 	"dyad/internal/input"
 )
 
-// Damaged marks an error about the content of a file.
+// Damaged wraps an error about the content of a file in an error that says that the file
+// is damaged. It returns nil for nil.
 func Damaged(err error) error {
 	if err != nil {
 		return fmt.Errorf("is damaged: %w", err)
@@ -22,7 +23,7 @@ var ErrChanged = errors.New("was changed after it was written: its checksum does
 	"it was saved")
 
 // ReadChecked reads a file of this program into a value and calls check with the seal of the file. It also writes
-// the text of the file to text. Errors name the file and are marked as input.
+// the text of the file to text. Errors name the file and are marked as errors of the user's input.
 func ReadChecked(path, what string, into any, text io.Writer, check func(*Seal) error) error {
 	var missing *fs.PathError
 	seal := NewSeal()

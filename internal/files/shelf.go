@@ -26,13 +26,13 @@ import (
 //
 // The private name is .dyad-RUN-xxxx.model, of mode 0600, in the folder of Out. If this folder cannot be
 // written, or Out is nil, the file is in the folder of the ledger or in the folder for temporary files. A
-// program holds the lock of the file that it keeps, so no other program removes the file while a release may be
-// under way. A file whose hash is in the ledger is never removed. It is only published, by this program or by a
-// program that resumes the run.
+// program locks the file that it keeps, so no other program removes the file before the program has finished
+// the release. A file whose hash is in the ledger is never removed. Such a file is only renamed to its final
+// name, by this program or by a program that resumes the run.
 type Shelf struct {
 	Out *Output // nil means that the result is kept until the caller has it and is not saved as a file
-	// Text returns the model file of a result. most is a length that is at least the length of the text and
-	// does not depend on the weights.
+	// Text returns the model file of a result. The number most is at least the length of the text and does
+	// not depend on the weights.
 	Text func(*algorithms.Result) (text []byte, most int, err error)
 	Log  Log
 	// Inputs returns an error if a file that the run uses has changed. The result of the run is then not kept.
@@ -45,7 +45,7 @@ type Shelf struct {
 	run   string
 }
 
-// Log is informed of the handling of files. Its functions may be nil.
+// Log has functions that are called when files are handled. The functions may be nil.
 type Log struct {
 	Trace func(stage string) // see algorithms.Options.Trace
 	Note  func(text string)  // receives a remark for the user
@@ -68,14 +68,15 @@ const (
 	keptSuffix = ".model"
 )
 
-// ErrNowhere is wrapped if no folder accepts a model. The model was not released.
+// ErrNowhere is wrapped by the error if no folder accepts a model. In this case the model was not released.
 var ErrNowhere = errors.New("dyad: not available")
 
-// ElsewhereError is the error for a model that is trained and charged, but saved under another name.
+// ElsewhereError is the error for a model that was trained and charged, but was saved under another
+// name than the user asked for.
 type ElsewhereError struct {
 	Name string // the name of its file
-	// Run is the run that has to be resumed to give the model the requested name. It is "" if the name was
-	// taken meanwhile, or if the run is not in a ledger.
+	// Run is the run that has to be resumed to give the model the requested name. Run is "" if another
+	// file has taken the name meanwhile, or if the run is not in a ledger.
 	Run string
 	Err error
 }
@@ -128,8 +129,9 @@ func Digest(text []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Keep writes and syncs a text in the first folder that accepts it. Most bytes are written before the length of
-// the text can matter, so an error for lack of space does not depend on the text.
+// Keep writes and syncs a text in the first folder that accepts it. It first writes as many bytes as most says
+// and then shortens the file to the length of the text. So whether the space is sufficient does not depend on
+// the text.
 func (l Log) Keep(run string, text []byte, most int, folders ...string) (f *durable.File, err error) {
 	prefix := durable.TempPrefix // for a run without a name: such a file may be removed
 	if run != "" {
@@ -158,7 +160,7 @@ func (l Log) Keep(run string, text []byte, most int, folders ...string) (f *dura
 // KeptName returns the beginning of the names of the files that are kept for a run.
 func KeptName(run string) string { return keptPrefix + url.PathEscape(run) + "-" }
 
-// RunOfKept returns the run of a file that Keep wrote.
+// RunOfKept returns the run of a file that Keep wrote. It finds the run in the name of the file.
 func RunOfKept(name string) (run string, ok bool) {
 	text, ok := strings.CutPrefix(name, keptPrefix)
 	text, model := strings.CutSuffix(text, keptSuffix)
@@ -171,8 +173,8 @@ func RunOfKept(name string) (run string, ok bool) {
 }
 
 // Saved gives the model of a released run its name, or saves the model of a run that was not charged. The error
-// is an *ElsewhereError if the name differs from the requested name. After any other error, for a run without a
-// charge, no file has the model.
+// is an *ElsewhereError if the name differs from the requested name. After any other error for a run without a
+// charge, the model is in no file.
 func (s *Shelf) Saved(o *algorithms.Result) (name string, err error) {
 	switch {
 	case s.Out == nil:
@@ -188,7 +190,7 @@ func (s *Shelf) Saved(o *algorithms.Result) (name string, err error) {
 	return s.Log.Save(text, most, s.Out)
 }
 
-// Save writes a model for which no ledger waits, and returns its name as Shelf.Saved does.
+// Save writes the model of a run that no ledger records. It returns the name of the file as Shelf.Saved does.
 func (l Log) Save(text []byte, most int, out *Output) (name string, err error) {
 	f, err := l.Keep("", text, most, filepath.Dir(out.Path), os.TempDir())
 	if err != nil {
@@ -214,9 +216,9 @@ func (l Log) publish(f *durable.File, out *Output, run string, book *ledger.Ledg
 	return f.Name(), &ElsewhereError{f.Name(), run, fmt.Errorf("cannot write %s (%w)", out.Asked, why)}
 }
 
-// Rename gives a kept file the name of out. If this name is taken and must not be replaced, the file gets a
-// name with the name of the run, and the error is an *ElsewhereError. If the returned name is "", the file
-// still has its private name.
+// Rename gives a kept file the name of out. If a file with this name exists and must not be replaced, the
+// kept file gets a name that contains the name of the run, and the error is an *ElsewhereError. If the
+// returned name is "", the file still has its private name.
 func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err error) {
 	run = cmp.Or(run, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f.Name()), durable.TempPrefix), keptSuffix))
 	mode, err := durable.SharedMode(filepath.Dir(out.Path))
@@ -255,8 +257,8 @@ func WithRun(path, run string) string {
 	return strings.TrimSuffix(path, ending) + "." + url.PathEscape(run) + ending
 }
 
-// Attach makes a run use the shelf. It removes files that dead attempts at runs left in the folders where this
-// run may keep its model.
+// Attach makes a run use the shelf. It also removes files that earlier programs left behind when they failed,
+// in the folders where this run may keep its model.
 func (s *Shelf) Attach(o *algorithms.Options) {
 	s.book, s.other = o.Ledger, []string{filepath.Dir(o.Ledger.Path()), os.TempDir()}
 	o.Shelf = s
@@ -264,9 +266,10 @@ func (s *Shelf) Attach(o *algorithms.Options) {
 	SweepKept(o.Ledger, s.folders()...)
 }
 
-// SweepKept removes from folders the files that failed attempts of this ledger kept: their run was not
-// released, or another attempt was released. It keeps files that a living program holds, files that are named
-// in the ledger, and files of runs that are not in the ledger.
+// SweepKept removes kept files that nobody needs from folders. Such a file belongs to a run in this ledger,
+// and the ledger records no release of the run or the release of another file. SweepKept does not remove
+// files that a running program has locked, files whose release the ledger records, and files of runs that are
+// not in the ledger.
 func SweepKept(l *ledger.Ledger, dirs ...string) {
 	for _, dir := range dirs {
 		durable.Sweep(dir, func(name string) bool {
@@ -328,8 +331,8 @@ func findKept(e ledger.Entry, folders ...string) (*durable.File, error) {
 }
 
 // Recover gives the model of a run its name if the program that released the run could not. It returns the name
-// of the file and the entry of the ledger, or "" if there is no such model. It neither draws noise nor charges:
-// the model is the file whose hash is in the ledger.
+// of the file and the entry of the ledger, or "" if there is no such model. Recover draws no noise and makes no
+// charge, because the model is the file whose hash is in the ledger.
 func (l Log) Recover(book *ledger.Ledger, run string, out *Output) (name string, e ledger.Entry, err error) {
 	if e, err = book.Released(run); err != nil || e.Kept.Digest == "" {
 		if errors.Is(err, ledger.ErrResume) { // a caller that resumes the run reports its kind

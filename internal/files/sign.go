@@ -26,8 +26,8 @@ func (l Log) signed(book *ledger.Ledger, name string) {
 	}
 }
 
-// Sign writes the signature of a file that a ledger released. The signature is next to the file; Sign returns its
-// name. It replaces an earlier signature and no other file.
+// Sign writes the signature of a file that a ledger released. It writes the signature to a file in the same
+// folder and returns the name of the signature. Sign replaces an earlier signature, but no other file.
 func Sign(book *ledger.Ledger, name string) (string, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

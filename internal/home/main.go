@@ -166,7 +166,7 @@ func requires(mod *modfile.File, other string) bool {
 	return slices.ContainsFunc(mod.Require, func(r *modfile.Require) bool { return r.Mod.Path == other })
 }
 
-// user returns the go.mod of a module that uses the moved module, with the new path.
+// user returns the text of go.mod, with the new path, for a module that uses the moved module.
 func (r *rewriter) user(name string, text []byte) ([]byte, error) {
 	mod, err := modfile.Parse(name, text, nil)
 	if err != nil || !requires(mod, r.from) {

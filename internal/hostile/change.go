@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Texts are strings that some language, terminal, page, path or database could interpret as more than text.
+// Texts are strings that some program could interpret as more than text, for example a terminal, a web
+// page, a database, or code that opens a path.
 var Texts = []string{
 	"", "x", `"""; print("PWNED"); """`, `'''; import os; '''`, "\"); os.Exit(1) //", "*/ x /*", "`", "\\", `\"`,
 	"line\nbreak()\n", "a\r\nb", "--\nDROP TABLE r;", "'; DROP TABLE r; --",
@@ -17,7 +18,7 @@ var Texts = []string{
 	"\xff\xfe", "é", "е", "𝟏", strings.Repeat("a", 200), strings.Repeat("é", 1<<15),
 }
 
-// raw are what a leaf is replaced by, besides Texts: JSON.
+// raw lists JSON texts that replace a leaf, in addition to Texts.
 var raw = []string{
 	"null", "true", "false", "0", "-0.0", "1", "-1", "0.5", "2", "1e-300", "5e-324", "1e300", "1.7976931348623157e308",
 	"-1e300", "9007199254740993", "9223372036854775807", "-9223372036854775808",
@@ -25,7 +26,7 @@ var raw = []string{
 	`{"":0}`, strings.Repeat("[", 100) + strings.Repeat("]", 100),
 }
 
-// Plain are values of YAML that JSON does not have, for Change.
+// Plain lists values of YAML that JSON does not have. They are leaves for Change.
 var Plain = []string{
 	" ", "~", "yes", "off", ".inf", "-.inf", ".nan", "0x1F", "0o17", "017", "1_000", "+1", "1.", ".5", "1e3", "1:30",
 	"2026-01-01", "a b", "- x", "? x", "x: y", "{a: 1", "[1", "!!binary aGk=", "!x", "&a x", "*a",
@@ -48,13 +49,13 @@ var values = func() (all []*Value) {
 	return all
 }()
 
-// place is a value in a document: an item of another.
+// place describes a value in a document as an item of another value.
 type place struct {
 	in *Value
 	at int
 }
 
-// places are all values of a document in the order of the file.
+// places returns the places of all values of a document in the order of the file.
 func (v *Value) places(all []place) []place {
 	for i, item := range v.Items {
 		all = item.places(append(all, place{v, i}))
@@ -62,7 +63,8 @@ func (v *Value) places(all []place) []place {
 	return all
 }
 
-// Leaves are the leaves of a document by their places for Change, "" for a list or an object.
+// Leaves returns the text of each leaf of a document, in the order of the places that Change
+// uses. The text is "" for the place of a list or an object.
 func (v *Value) Leaves() (all []string) {
 	for _, p := range List(v).places(nil) {
 		all = append(all, p.in.Items[p.at].Leaf)
@@ -70,15 +72,17 @@ func (v *Value) Leaves() (all []string) {
 	return all
 }
 
-// Choices is how many things can become of a value, with so many leaves of the caller.
+// Choices returns the number of ways in which Change can change one value, if the caller gives this number of leaves.
 func Choices(leaves int) int { return len(values) + turns + leaves }
 
-// mostBytes is about how long a changed document may be: a long text in a list that is doubled only takes time.
+// mostBytes is about the largest size of a changed document in bytes. Larger documents take time but find no
+// more defects.
 const mostBytes = 1 << 19
 
-// Change is a copy of a document that is changed in places: three bytes for each, two for the place and one for what
-// becomes of it, both modulo how many there are. The caller's leaves are among the choices. A copy that is too long
-// is as it was.
+// Change returns a changed copy of a document. Every three bytes of changes make one change: two bytes select the
+// place, modulo the number of places, and one byte selects the way to change the value there, modulo Choices. One
+// way is to replace the value by a leaf of the caller. If the changed copy is too long, Change returns an unchanged
+// copy.
 func (v *Value) Change(changes []byte, leaves ...string) *Value {
 	whole := List(v.clone())
 	for ; len(changes) >= 3; changes = changes[3:] {
@@ -105,10 +109,10 @@ func (v *Value) Change(changes []byte, leaves ...string) *Value {
 	return whole.Items[0]
 }
 
-// turns is how many ways turn has.
+// turns is the number of ways in which turn can change a value.
 const turns = 18
 
-// turn makes a value of the one that is there.
+// turn replaces a value by a value that it makes from the present value.
 func (p place) turn(how int, all []place) {
 	v := p.in.Items[p.at]
 	number := func(f func(x float64) float64) {

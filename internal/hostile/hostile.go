@@ -1,4 +1,4 @@
-// Package hostile changes files as an attacker would who recomputes their checksums. It is for tests.
+// Package hostile changes files as an attacker would who also recomputes their checksums. Only tests use it.
 //
 // A file is a tree of values in the order of the file. A change is described by bytes, so the inputs of a fuzz target
 // are small. The bytes select a value and its replacement. Each format has its own writer, which writes and seals the
@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// Value is a value of a document. It implements json.Marshaler and can be written as a block of YAML. Objects keep
-// the order of their members and may have a key twice.
+// Value is a value of a document. It implements json.Marshaler and can be written as a block of YAML. An object
+// keeps the order of its members and may contain the same key twice.
 type Value struct {
 	Leaf  string   // the text in the file; "" for a list or an object
 	Keys  []string // the keys of an object, one for each item

@@ -1,6 +1,6 @@
-// Package input marks errors about the input of a program or a function: a file, a schema, an option, or a plan
-// that cannot be honoured. The message of such an error is sufficient to correct the input. The error occurs
-// before any charge or change.
+// Package input marks errors about the input of a program or a function. The input is a file, a schema, an
+// option, or a plan that cannot be carried out. The message of such an error is sufficient to correct the
+// input. The error occurs before any charge or change.
 package input
 
 import (
@@ -11,7 +11,7 @@ import (
 // Err is the target with which errors.Is finds every marked error.
 var Err = errors.New("the input cannot be used")
 
-// Error is a marked error. It has the message of the error that it wraps.
+// Error is an error that is marked as an error of the user's input. It has the message of the error that it wraps.
 type Error struct{ error }
 
 // Unwrap returns the error without the mark.

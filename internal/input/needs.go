@@ -1,19 +1,20 @@
 package input
 
-// Needs lists the needs of a computation. A field is the text of the error for records or a model that do not meet the
-// need. If a field is "", there is no such need.
+// Needs lists the needs of a computation. A field holds the text of the error that Of returns if the records or the
+// model do not meet the need. If a field is "", there is no such need.
 type Needs struct {
 	Labels, TwoClasses, Ungrouped, Rows string // needs of records
 	Scores, Metric, Linear              string // needs of a model
 }
 
-// Lacks lists properties that records and a model do not have. Records may lack labels, two classes instead of grades,
-// pairs of all records instead of query groups, or one row for each person. A model may lack scores, a metric, or a
-// linear map instead of a network.
+// Lacks lists the properties that records and a model do not have. Labels is true if the records have no labels,
+// TwoClasses if the labels are not of two classes, Ungrouped if the records are in query groups, and Rows if a person
+// may have several rows. Scores is true if the model has no scores, Metric if it has no metric, and Linear if it is
+// not a linear map.
 type Lacks struct{ Labels, TwoClasses, Ungrouped, Rows, Scores, Metric, Linear bool }
 
-// Of returns an error if a needed property is missing. The error is for the first missing property in the order
-// of the fields.
+// Of returns an error if a needed property is missing. If several properties are missing, the error is about
+// the first one in the order of the fields.
 func (n Needs) Of(l Lacks) error {
 	for _, one := range []struct {
 		lacks bool

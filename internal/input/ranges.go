@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Ranges returns an error if a number in a struct is outside of the interval of its tag, such as within:"[0,1)". The
-// tag called contains the name of the option; the default is the name of the field.
+// Ranges returns an error if a number in a struct is outside the interval in the tag of its field, such as
+// within:"[0,1)". The tag "called" contains the name of the option for the error; the default is the name of the
+// field.
 func Ranges(options any) error {
 	v := reflect.ValueOf(options)
 	for i := range v.NumField() {
@@ -33,7 +34,7 @@ func Ranges(options any) error {
 	return nil
 }
 
-// Numbers returns the numbers of a value. Durations are returned in seconds.
+// Numbers returns the numbers that a value contains. Durations are returned in seconds.
 func Numbers(v reflect.Value) iter.Seq[float64] {
 	return func(yield func(float64) bool) {
 		v = reflect.Indirect(v)

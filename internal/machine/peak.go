@@ -10,7 +10,8 @@ const window = 4e-3
 // peakRounds is the length of one call: some tenths of a millisecond, because Rate reads the clock after each call.
 const peakRounds = 100_000
 
-// FMAPeak measures the operations per second of one core, for the widest multiply-adds of set on registers.
+// FMAPeak measures the operations per second of one core with the widest multiply-add instructions of set,
+// applied to registers.
 func FMAPeak(set *kernels.Set) float64 {
 	return Rate(func() float64 { return set.Peak(peakRounds) })
 }
@@ -20,8 +21,8 @@ func FMAPeak32(set *kernels.Set) float64 {
 	return Rate(func() float64 { return set.Peak32(peakRounds) })
 }
 
-// CopyPeak returns a function that measures the bytes read and written per second by one core when it copies
-// more than fits into its caches. The function holds 128 MB.
+// CopyPeak returns a function that measures how many bytes per second one core reads and writes when it
+// copies more data than its caches hold. The function keeps 128 MB of memory.
 func CopyPeak() func() float64 {
 	const size = 8 << 20 // numbers
 	from, to := make([]float64, size), make([]float64, size)

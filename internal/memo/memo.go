@@ -3,8 +3,8 @@ package memo
 
 import "sync"
 
-// Answers keeps at least the last Most results. If Most is 0, 64 applies. The zero value is ready for use. Several
-// goroutines may use it.
+// Answers keeps at least the last Most results of a computation. If Most is 0, 64 applies. The zero value is ready
+// for use. Several goroutines may use it.
 type Answers[K comparable, V any] struct {
 	Most int
 
@@ -12,8 +12,8 @@ type Answers[K comparable, V any] struct {
 	young, old map[K]V // each holds at most this number of results
 }
 
-// Get returns the result for key: the kept result, or the result of compute, which must depend on key alone. An
-// error is not kept. Goroutines that call Get at the same time may all compute the result.
+// Get returns the kept result for key. If there is none, it returns the result of compute, which must depend on
+// key alone. An error is not kept. Goroutines that call Get at the same time may all compute the result.
 func (a *Answers[K, V]) Get(key K, compute func() (V, error)) (V, error) {
 	a.lock.Lock()
 	v, known := a.young[key]

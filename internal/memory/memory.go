@@ -1,4 +1,4 @@
-// Package memory refuses models that do not fit into the memory of a machine.
+// Package memory checks whether a model fits into the memory of the machine.
 package memory
 
 import "dyad/internal/input"
@@ -8,8 +8,9 @@ import "dyad/internal/input"
 const matrixCopies = 32
 
 // Check returns an error for a model that does not fit into the memory of this machine during training. It is
-// called before anything is charged, because a process that runs out of memory dies without an error. least is
-// the number of bytes that this process may still use. If it is 0, the number of the system applies.
+// called before anything is charged, because a process that runs out of memory dies without an error. The
+// argument least is the number of bytes that this process may still use. If it is 0, Check asks the system for
+// this number.
 func Check(params int, least float64) error {
 	if least == 0 {
 		least = Available()

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Available returns the available memory in bytes. It is the least of the memory that the system calls
-// available, the limit of the control group and the limit of the address space (ulimit -v). It is 0 if none of
-// them is known.
+// Available returns the available memory in bytes. It returns the smallest of three numbers: the memory that
+// the system calls available, the limit of the control group, and the limit of the address space (ulimit -v).
+// It returns 0 if none of the three numbers is known.
 func Available() float64 {
 	var least float64
 	limit := func(bytes float64) {

@@ -1,4 +1,4 @@
-// Package must ends a test at an error that it does not expect: Get(f())(t) is the value of f.
+// Package must ends a test at an unexpected error. For example, Get(f())(t) returns the value of f or ends the test.
 package must
 
 import (
@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Do ends the test if err is not nil; what tells the case. Without an error it touches no test, as the targets of
-// fuzzing have to.
+// Do ends the test if err is not nil. The arguments what describe the case. If err is nil, Do does not use t, as
+// required in targets of fuzzing.
 func Do(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()
@@ -17,7 +17,7 @@ func Do(t testing.TB, err error, what ...any) {
 	}
 }
 
-// Get returns a function that returns v, or ends the test if err is not nil.
+// Get returns a function that ends the test if err is not nil, and returns v otherwise.
 func Get[T any](v T, err error) func(t testing.TB, what ...any) T {
 	return func(t testing.TB, what ...any) T {
 		if err != nil {
@@ -39,7 +39,8 @@ func Get2[A, B any](a A, b B, err error) func(t testing.TB, what ...any) (A, B) 
 	}
 }
 
-// FailDo reports an error unless err is what want asks for: a text that it contains, or an error that it is.
+// FailDo reports an error of the test unless err matches want. If want is a text, err must contain it. If
+// want is an error, err must wrap it.
 func FailDo(t testing.TB, err error, want any, what ...any) {
 	says, isText := want.(string)
 	if target, _ := want.(error); err == nil || isText && !strings.Contains(err.Error(), says) ||
@@ -49,7 +50,7 @@ func FailDo(t testing.TB, err error, want any, what ...any) {
 	}
 }
 
-// Fail is FailDo for a function with a value.
+// Fail is FailDo for the results of a function that returns a value and an error.
 func Fail[T any](_ T, err error) func(t testing.TB, want any, what ...any) {
 	return func(t testing.TB, want any, what ...any) {
 		t.Helper()
@@ -57,7 +58,7 @@ func Fail[T any](_ T, err error) func(t testing.TB, want any, what ...any) {
 	}
 }
 
-// ErrDo reports what happened, as t.Errorf does, if err is nil.
+// ErrDo reports an error of the test if err is nil. The text of the report is what, formatted with args.
 func ErrDo(t testing.TB, err error, what string, args ...any) {
 	if err == nil {
 		t.Helper()
@@ -65,7 +66,7 @@ func ErrDo(t testing.TB, err error, what string, args ...any) {
 	}
 }
 
-// Err is ErrDo for a function with a value.
+// Err is ErrDo for the results of a function that returns a value and an error.
 func Err[T any](_ T, err error) func(t testing.TB, what string, args ...any) {
 	return func(t testing.TB, what string, args ...any) {
 		t.Helper()
@@ -73,7 +74,7 @@ func Err[T any](_ T, err error) func(t testing.TB, what string, args ...any) {
 	}
 }
 
-// CheckDo reports err if it is not nil, and the test goes on; what tells the case.
+// CheckDo reports err if it is not nil, and the test continues. The arguments what describe the case.
 func CheckDo(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()
@@ -81,7 +82,7 @@ func CheckDo(t testing.TB, err error, what ...any) {
 	}
 }
 
-// Check is CheckDo for a function with a value.
+// Check is CheckDo for the results of a function that returns a value and an error.
 func Check[T any](_ T, err error) func(t testing.TB, what ...any) {
 	return func(t testing.TB, what ...any) {
 		if err != nil {

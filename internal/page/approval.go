@@ -30,7 +30,7 @@ var approvalTexts []byte
 // languages lists the languages of an approval page.
 func languages() []string { return []string{"en", "de", "fr"} }
 
-// Texts are the texts of one language by their keys.
+// Texts maps the keys of texts to the texts in one language.
 type Texts struct {
 	language string
 	texts    map[string]map[string]string
@@ -48,7 +48,7 @@ func TextsOf(language string) (t Texts, err error) {
 	return t, nil
 }
 
-// Of returns the text of a key. Each {} in the text is replaced by one of the values.
+// Of returns the text of a key. The places {} in the text are replaced by the values, in order.
 func (t Texts) Of(key string, values ...string) string {
 	text := t.texts[key][t.language]
 	for _, v := range values {
@@ -57,7 +57,8 @@ func (t Texts) Of(key string, values ...string) string {
 	return text
 }
 
-// Release returns the name of a release and the language of this name: the language of the texts, or English.
+// Release returns the name of a release and the language of this name. If the texts do not contain the name,
+// the result is name and English.
 func (t Texts) Release(name string) (text, language string) {
 	base := strings.TrimRight(name, " 0123456789")
 	if text = t.Of("release " + base); text != "" {
@@ -66,7 +67,8 @@ func (t Texts) Release(name string) (text, language string) {
 	return name, "en"
 }
 
-// Number writes a number with three digits or more, and no exponent, in the notation of the language.
+// Number returns a number in the notation of the language, with at least three significant digits and
+// without an exponent.
 func (t Texts) Number(x float64) string {
 	digits := 2 - int(math.Floor(math.Log10(math.Abs(x))))
 	if x == 0 || digits < 0 {
@@ -82,7 +84,7 @@ func (t Texts) Number(x float64) string {
 	return text
 }
 
-// Approval is a page for people to approve before any data are read. It states the facts of a plan in one language.
+// Approval is a page that people approve before any data are read. It states the facts of a plan in one language.
 type Approval struct {
 	Texts       Texts
 	Facts       [][2]string // names and values; a value "" leaves space for handwriting
@@ -99,9 +101,9 @@ type Approval struct {
 	Derivations []template.HTML // made by Cited
 	Assumptions []string
 	Theorems    []Theorem
-	// Plan and Schema are digests of the plan and its schema. A run is compared with the page by these digests. Figures is
-	// the digest of the plan of an evaluation, or "" if there is no evaluation. Record is the hash of the record of the
-	// plan, which the model contains.
+	// Plan and Schema are digests of the plan and its schema. These digests are used to compare a run with the page.
+	// Figures is the digest of the plan of an evaluation, or "" if there is no evaluation. Record is the hash of the
+	// record of the plan, which the model contains.
 	Plan, Record, Schema, Figures string
 	Version                       string
 }
@@ -131,7 +133,7 @@ func (a Approval) Bytes() ([]byte, error) {
 	return slices.Concat(head, fmt.Appendf(nil, sealMeta, sealOf(text)), []byte("<title>"), rest), nil
 }
 
-// afterOpen returns the text that opens the part for after the run.
+// afterOpen returns the text that opens the part of the page that is filled in after the run.
 func (t Texts) afterOpen() []byte {
 	return []byte("<p>" + template.HTMLEscapeString(t.Of("after_open")) + "</p>")
 }
@@ -139,7 +141,8 @@ func (t Texts) afterOpen() []byte {
 // sealMeta is the line of the seal of a page.
 const sealMeta = "<meta name=\"dyad-page\" content=\"%x\">\n"
 
-// sealOf returns the SHA-256 of a page without its seal, which is not in text, and without the part for after the run.
+// sealOf returns the SHA-256 of a page without its seal, which is not in text, and without the part that is filled in
+// after the run.
 func sealOf(text []byte) [sha256.Size]byte {
 	return sha256.Sum256(withAfter(text, nil))
 }
@@ -168,8 +171,8 @@ var anchorOf = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// Cited returns a derivation whose references are links to the theorems of the same page, and the anchors of these
-// theorems. References to other texts than docs/theory.md are unchanged.
+// Cited replaces the references to docs/theory.md in a derivation by links to theorems on the same page. It also
+// returns the anchors of these theorems. References to other texts stay unchanged.
 func Cited(text string) (linked template.HTML, anchors []string) {
 	link := func(anchor, words string) string {
 		if _, ok := TheoremOf(anchor); !ok {
@@ -203,7 +206,7 @@ func TheoremOf(anchor string) (t Theorem, ok bool) {
 	return t, true
 }
 
-// Approved holds the content of a file that Approval.Bytes wrote.
+// Approved is an approved page that was read from a file. Approval.Bytes wrote the content of the file.
 type Approved struct {
 	Language, Plan, Record, Schema, Figures string
 	text                                    []byte
@@ -237,8 +240,8 @@ func ReadApproved(text []byte) (*Approved, error) {
 	return a, nil
 }
 
-// Filled returns the page with the rows of names and values that are known after the run. The remaining page is
-// unchanged.
+// Filled returns the page with rows of names and values that are known only after the run. All other parts of
+// the page are unchanged.
 func (a *Approved) Filled(rows [][2]string) []byte {
 	var b bytes.Buffer
 	b.WriteString(`<dl class="facts">`)
@@ -249,7 +252,7 @@ func (a *Approved) Filled(rows [][2]string) []byte {
 	return withAfter(a.text, b.Bytes())
 }
 
-// withAfter returns a page with another part for after the run.
+// withAfter returns a page with new content for the part that is filled in after the run.
 func withAfter(text, part []byte) []byte {
 	before, rest, _ := bytes.Cut(text, []byte(afterBegins))
 	_, after, _ := bytes.Cut(rest, []byte(afterEnds))

@@ -38,8 +38,8 @@ type Report struct {
 	Words          []Word
 }
 
-// Section is a part of a report. Its contents are shown in the order of the fields. ID is a word that no other
-// section has.
+// Section is a part of a report. Its contents are shown in the order of the fields. ID is a word that
+// identifies the section in the report.
 type Section struct {
 	ID, Title string
 	Warnings  []string
@@ -61,7 +61,7 @@ type Table struct {
 	Rows    [][]Cell
 }
 
-// Add adds a row of texts, whose first is its head.
+// Add adds a row of texts to the table. The first text is the head of the row.
 func (t *Table) Add(texts ...string) {
 	var row []Cell
 	for k, text := range texts {
@@ -93,13 +93,13 @@ type Cell struct {
 	Bar         *Bar // shown instead of the text
 }
 
-// Bar is a value in [-1, 1] with an interval. If Low = High, there is no interval. A bar only repeats the
-// content of other cells.
+// Bar is a value in [-1, 1] with an interval. If Low = High, there is no interval. A bar shows no
+// information that other cells do not contain.
 type Bar struct{ Value, Low, High float64 }
 
 func (b Bar) at(x float64) string { return fmt.Sprintf("%.4g", 100*max(-1, min(1, x))) }
 
-// X returns the left end of the bar in hundredths. The following methods also return hundredths.
+// X returns the left end of the bar, multiplied by 100. The following methods also return values multiplied by 100.
 func (b Bar) X() string { return b.at(min(0, b.Value)) }
 
 // Width returns the width of the bar.
@@ -132,7 +132,7 @@ func (r Report) Write(w io.Writer) error {
 	}{r, template.CSS(style + reportStyle)}) //nolint:gosec // our own
 }
 
-// Execute writes a page: a template with functions and data.
+// Execute writes a page. The page is a template that is executed with functions and data.
 func Execute(w io.Writer, text string, functions template.FuncMap, data any) error {
 	t, err := template.New("page").Funcs(functions).Parse(text)
 	if err == nil {
@@ -144,7 +144,7 @@ func Execute(w io.Writer, text string, functions template.FuncMap, data any) err
 	return nil
 }
 
-// SVG returns a figure for a page. Screen readers read the label and the description, if it is not "".
+// SVG returns a figure for a page. Screen readers read the label, and the description unless it is "".
 func SVG(f *experiment.Figure, label, description string) (template.HTML, error) {
 	var b bytes.Buffer
 	if err := f.Write(&b, "svg"); err != nil {

@@ -15,14 +15,15 @@ type Number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// ErrChanged means that a file was written to while it was mapped.
+// ErrChanged is wrapped by the error for a file that was changed while it was mapped.
 var ErrChanged = errors.New("pages: the file changed while it was used")
 
 // Mapping is the content of a regular file as bytes.
 type Mapping struct {
-	// Bytes are mapped if the system supports it, and read into memory otherwise. A mapping is address space that the
-	// system fills on use. It stays until the program ends, so that no slice of Bytes can outlive it. If the file was made
-	// shorter, reading the missing bytes is a fault (debug.SetPanicOnFault makes it a panic).
+	// Bytes are mapped if the system supports it, and read into memory otherwise. A mapping is address space whose
+	// pages the system reads when they are first used. It stays until the program ends, so that no slice of Bytes can
+	// outlive it. If another program shortens the file, reading the missing bytes is a fault, which
+	// debug.SetPanicOnFault turns into a panic.
 	Bytes []byte
 
 	// file is open as long as it is mapped, so that Unchanged does not confuse it with another file of the same
@@ -31,7 +32,8 @@ type Mapping struct {
 	was  os.FileInfo // the state of the file before it was mapped
 }
 
-// File maps a regular file. The file must not be changed meanwhile; Unchanged checks this. The caller may close f.
+// File maps a regular file. The file must not be changed while the mapping is used; Unchanged checks this. The
+// caller may close f.
 func File(f *os.File) (*Mapping, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -63,7 +65,7 @@ func File(f *os.File) (*Mapping, error) {
 
 // Unchanged returns an error that wraps ErrChanged if the file was written to since it was mapped. It compares the
 // size, the modification time and, on Linux, the change time, which no program can set. If another file took the
-// name of the file, the change time differs for this reason and is not compared. A program that writes through its
+// name of the file, this alone changes the change time, so it is not compared. A program that writes through its
 // own mapping can leave all times unchanged.
 func (m *Mapping) Unchanged() error {
 	if m.file == nil {
@@ -86,9 +88,9 @@ func (m *Mapping) Unchanged() error {
 // littleEndian reports whether numbers lie in memory as they lie in files.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
-// Slice returns the little-endian numbers of b. It returns b itself, or a copy if this machine stores numbers
-// in another order or b does not start at a multiple of their size. It panics if the length of b is not a
-// multiple of the size of a number.
+// Slice returns the little-endian numbers in b. The result uses the memory of b. But if this machine stores
+// numbers in another byte order, or if b does not start at a multiple of the size of a number, the result is
+// a copy. It panics if the length of b is not a multiple of the size of a number.
 func Slice[T Number](b []byte) []T {
 	size := int(unsafe.Sizeof(T(0)))
 	if len(b)%size != 0 {
@@ -107,8 +109,8 @@ func Slice[T Number](b []byte) []T {
 	return x
 }
 
-// Bytes returns the numbers of x as a file stores them. It returns x itself if memory has the same format.
-// Neither may be changed while the other is used.
+// Bytes returns the numbers of x as bytes in the format of a file. If memory has the same format, the
+// result is the memory of x itself. So neither x nor the result may be changed while the other is used.
 func Bytes[T Number](x []T) []byte {
 	if len(x) == 0 {
 		return nil

@@ -10,8 +10,8 @@ const (
 )
 
 // Make is make([]T, n) for numbers. A slice of 4 MB or more starts at a multiple of 64 bytes and is on pages of
-// 2 MB if the system has them. Passes over such a slice have fewer misses in the translation of addresses. The
-// values are the same as for make, so all results are the same.
+// 2 MB if the system has them. Loops over such a slice have fewer TLB misses. The values are the same as those
+// of make, so results do not change.
 func Make[T Number](n int) []T {
 	x := make([]T, n)
 	if size := uintptr(n) * unsafe.Sizeof(T(0)); size >= worthHuge {
@@ -23,8 +23,9 @@ func Make[T Number](n int) []T {
 // worthDropping is the least memory that Drop returns to the system.
 const worthDropping = 64 << 10
 
-// Drop marks the values of x as never read again. x must have no other reader. The system may take their memory back
-// at once, before the next garbage collection. The values of x are undefined afterwards.
+// Drop tells the system that the values of x are not read again. No other code may read x. The system may take
+// the memory of these values back at once, before the next garbage collection. The values of x are undefined
+// afterwards.
 func Drop[T Number](x []T) {
 	if size := uintptr(len(x)) * unsafe.Sizeof(T(0)); size >= worthDropping {
 		drop(unsafe.Slice((*byte)(unsafe.Pointer(&x[0])), size))

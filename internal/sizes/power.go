@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// Full reports whether tests run at full power, that is whether the variable DYAD_FULL is set. .ci/nightly sets it.
-// Otherwise a statistical test draws a tenth of its samples, and a table of cases has fewer cases. The tests must
-// find the same defects in both modes.
+// Full reports whether tests run at full power. They do if the environment variable DYAD_FULL is set, as in
+// .ci/nightly. If it is not set, a statistical test draws a tenth of its samples, and a table of cases has fewer
+// cases. The tests must find the same defects in both modes.
 func Full() bool { return os.Getenv("DYAD_FULL") != "" }
 
 // Of returns full at full power and ordinary otherwise.
@@ -21,7 +21,7 @@ func Of[T any](ordinary, full T) T {
 // Trials returns the number of samples of a statistical test: n at full power, and a tenth of n, rounded up, otherwise.
 func Trials(n int) int { return Of((n+9)/10, n) }
 
-// NotShort skips a test if the tests are run with -short.
+// NotShort skips a test, for the reason why, if the tests are run with -short.
 func NotShort(t testing.TB, why string) {
 	if testing.Short() {
 		t.Helper()

@@ -1,6 +1,6 @@
 // Package sizes has the sizes at which certificates and laws are tested, and the places of the tested record. A
-// defect of a formula shows at any size. A defect that begins at a coordinate, at a record or at the end of a block
-// shows only at some sizes.
+// wrong formula shows at every size. But a defect that affects only some coordinates, some records or the end of a
+// block shows only at some sizes.
 package sizes
 
 import (
@@ -26,9 +26,9 @@ var (
 func place(which, n int) int { return []int{0, n / 2, n - 1}[which%3] }
 
 // Cells returns every pair of the sizes d in {1, 3, 65, 257} and n in {3, 33, 300, 4097} for which d n^k is at most
-// work. The places are first, middle and last in turn. k is at least 1, and work is the work of a test in
-// multiplications. With the variable DYAD_SIZES=SEED, each pair is replaced by random sizes before this condition is
-// checked. These sizes are log-uniform on 1 to 2000 and 3 to 20000, drawn with the seed.
+// work. The place of the tested record is first, middle or last, in turn. k is at least 1, and work is the work of a
+// test in multiplications. With the variable DYAD_SIZES=SEED, each pair is replaced by random sizes before this
+// condition is checked. They are drawn with the seed and are log-uniform, d on 1 to 2000 and n on 3 to 20000.
 func Cells(t testing.TB, work float64, k int) (cells []Cell) {
 	t.Helper()
 	seed := os.Getenv("DYAD_SIZES")

@@ -27,7 +27,8 @@ type Group struct {
 // Go runs f in a goroutine.
 func (g *Group) Go(f func()) { g.all.Go(func() { g.Try(f) }) }
 
-// Try runs f and keeps its panic for Wait. A fault in a mapped file that was cut short counts as a panic, too.
+// Try runs f and keeps its panic for Wait. A fault counts as a panic, too. Faults happen if another program
+// shortens a mapped file.
 func (g *Group) Try(f func()) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -41,10 +42,10 @@ func (g *Group) Try(f func()) {
 	f()
 }
 
-// Panicked reports whether a goroutine panicked. Other goroutines may then stop.
+// Panicked reports whether a goroutine of the group panicked. Other goroutines can use it to stop early.
 func (g *Group) Panicked() bool { return g.first.Load() != nil }
 
-// Wait waits for all goroutines. If some panicked, it panics with the *Panic of the first.
+// Wait waits for all goroutines. If a goroutine panicked, Wait panics with the *Panic of the first goroutine that did.
 func (g *Group) Wait() {
 	g.all.Wait()
 	if p := g.first.Load(); p != nil {
@@ -53,8 +54,8 @@ func (g *Group) Wait() {
 }
 
 // Each calls work once for every job in [0, jobs), on up to workers goroutines including the caller's, and
-// returns ctx.Err(). When ctx is done, or a call panics, it starts no further jobs. worker is in [0, workers)
-// and is never used by two calls at the same time.
+// returns ctx.Err(). When ctx is done, or a call panics, it starts no further jobs. The argument worker of a
+// call is in [0, workers). No two calls have the same worker at the same time.
 func Each(ctx context.Context, workers, jobs int, work func(worker, job int)) error {
 	workers = min(workers, jobs)
 	if workers <= 1 {
@@ -105,11 +106,11 @@ func Await[T any](ctx context.Context, f func() T) (T, error) {
 	}
 }
 
-// Panic is a panic with the place where it happened.
+// Panic is the value of a panic, with the place where the panic happened.
 type Panic struct {
 	Value any
-	// Frames are the functions, files and lines of the stack, with the innermost first. They have no arguments,
-	// which could be values of records.
+	// Frames are the functions, files and lines of the stack, with the innermost first. Arguments of functions
+	// are omitted, because they could be values of records.
 	Frames []string
 }
 
@@ -131,8 +132,8 @@ func Caught(recovered any) *Panic {
 	return p
 }
 
-// IsFault reports whether the panic is a fault of memory that cannot be read: memory of a mapped file that was
-// cut short, or whose disk failed.
+// IsFault reports whether the panic is a fault of memory that cannot be read. Such memory belongs to a mapped
+// file that was shortened or whose disk failed.
 func (p *Panic) IsFault() bool {
 	// among errors of the runtime, only faults have an address (debug.SetPanicOnFault)
 	_, ok := p.Value.(interface{ Addr() uintptr })
@@ -142,7 +143,8 @@ func (p *Panic) IsFault() bool {
 var digits = regexp.MustCompile(`-?[0-9]+`)
 
 // String returns the text for an error report, in several lines. The text contains no value that the program worked
-// on. For errors of the runtime it has the message without its numbers, and for other panics the type.
+// on. For an error of the runtime, the text has the message without its numbers. For another panic, it has only the
+// type of the value.
 func (p *Panic) String() string {
 	what := fmt.Sprintf("a value of type %T", p.Value)
 	if err, ok := p.Value.(error); ok {

@@ -39,8 +39,8 @@ var shapes = map[string]shape{
 	"released":     phrase,
 }
 
-// Check refuses a file with a text that is not of its shape. v is the content of the file, without its weights and its
-// encoder.
+// Check returns an error if a text in a file is longer than allowed or contains characters that are not allowed for
+// its key. The argument v is the content of the file, without its weights and its encoder.
 func Check(v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {

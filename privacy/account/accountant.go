@@ -8,18 +8,18 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// ErrUnsupported is wrapped by the error of Compose for an event that the accountant does not support.
+// ErrUnsupported is wrapped by the error that Compose returns for an event that the accountant does not support.
 var ErrUnsupported = errors.New("account: the accountant does not support this event")
 
 // Accountant computes the privacy cost of an adaptive composition of events. Epsilon and Delta are upper
 // bounds: they are never below the exact value.
 type Accountant interface {
 	// Compose adds an event. If it returns an error, the accountant is unchanged, and no part of a
-	// ComposedEvent is added. The error wraps ErrUnsupported for an event that the accountant does not
-	// support.
+	// ComposedEvent is added. If the accountant does not support the event, the error wraps
+	// ErrUnsupported.
 	Compose(Event) error
-	// Epsilon returns an epsilon >= 0 for which the whole composition is (epsilon, delta)-DP. It is +Inf if
-	// there is none.
+	// Epsilon returns an epsilon >= 0 for which the whole composition is (epsilon, delta)-DP. It returns
+	// +Inf if there is no such epsilon.
 	Epsilon(delta float64) float64
 	// Delta returns a delta in [0, 1] for which the whole composition is (epsilon, delta)-DP.
 	Delta(epsilon float64) float64
@@ -27,12 +27,13 @@ type Accountant interface {
 
 // GDP is an accountant for Gaussian differential privacy. Releases with parameters mu_t compose adaptively to
 // mu^2 = sum mu_t^2, which is exact for Gaussian noise [Dong, Roth and Su 2022, Corollary 3.3;
-// docs/theory.md#gdp]. A release with pure epsilon is PureGDPMu(epsilon)-GDP; this is proved but not tight.
+// docs/theory.md#gdp]. An epsilon-DP release with delta = 0 (a pure release) is PureGDPMu(epsilon)-GDP. This
+// bound is proved, but it is not tight.
 //
 // So Epsilon and Delta return the smaller of two valid bounds. The first bound treats every release as a GDP
-// release. The second bound adds the pure epsilons to the epsilon of the releases that are not pure. It is
-// basic composition: an (e1, 0)-DP release and an (e2, delta)-DP release are (e1+e2, delta)-DP together. The
-// zero value is an empty composition.
+// release. The second bound is the sum of the pure epsilons plus the epsilon of all other releases. The
+// second bound is valid by basic composition: an (e1, 0)-DP release and an (e2, delta)-DP release are
+// (e1+e2, delta)-DP together. The zero value is an empty composition.
 type GDP struct {
 	mu2  float64 // sum of mu_t^2 over all releases, rounded up; +Inf means no guarantee
 	rest float64 // the same sum without the pure releases
@@ -53,9 +54,9 @@ func (a *GDP) Compose(e Event) error {
 	return nil
 }
 
-// Mu is a value for which the whole composition is mu-GDP, rounded up. It is 0 for an empty composition and
-// +Inf after a non-private release. If pure releases were composed, Epsilon and Delta can be smaller than the
-// values that follow from Mu.
+// Mu returns a value, rounded up, for which the whole composition is mu-GDP. It is 0 for an empty composition
+// and +Inf after a non-private release. If pure releases were composed, Epsilon and Delta can be smaller than
+// the values that follow from Mu.
 func (a *GDP) Mu() float64 { return rootUp(a.mu2) }
 
 func rootUp(mu2 float64) float64 {
@@ -65,9 +66,9 @@ func rootUp(mu2 float64) float64 {
 	return round.Up(math.Sqrt(mu2), 1)
 }
 
-// Epsilon is the smaller of two bounds. The first is GDPEpsilon(Mu, delta). The second is the sum of the pure
-// epsilons plus GDPEpsilon for the releases that are not pure. At delta = 0 it is finite if all releases are
-// pure.
+// Epsilon returns the smaller of two bounds. The first bound is GDPEpsilon(Mu, delta). The second bound is
+// the sum of the pure epsilons plus GDPEpsilon for the releases that are not pure. At delta = 0 the result is
+// finite if all releases are pure.
 func (a *GDP) Epsilon(delta float64) float64 {
 	all, pure := GDPEpsilon(a.Mu(), delta), a.pure.value()
 	if pure == 0 {
@@ -76,8 +77,8 @@ func (a *GDP) Epsilon(delta float64) float64 {
 	return min(all, addUp(pure, GDPEpsilon(rootUp(a.rest), delta)))
 }
 
-// Delta is the smaller of two bounds. The first is GDPDelta(epsilon, Mu). The second is GDPDelta for the
-// releases that are not pure, at epsilon minus the sum of the pure epsilons.
+// Delta returns the smaller of two bounds. The first bound is GDPDelta(epsilon, Mu). The second bound is
+// GDPDelta for the releases that are not pure, at epsilon minus the sum of the pure epsilons.
 func (a *GDP) Delta(epsilon float64) float64 {
 	all, pure := GDPDelta(epsilon, a.Mu()), a.pure.value()
 	if pure == 0 || !(epsilon >= pure) {

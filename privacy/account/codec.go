@@ -13,8 +13,8 @@ const MaxDepth = 64
 
 var errDepth = fmt.Errorf("account: events are nested more than %d deep", MaxDepth)
 
-// UnknownEvent is the result of Decode for an event that this program cannot read exactly. No accountant
-// composes it.
+// UnknownEvent is the result of Decode for an event that this program cannot read exactly. Every
+// accountant refuses an UnknownEvent.
 type UnknownEvent struct{ Kind string }
 
 // String returns a text with the kind of the event.
@@ -119,8 +119,8 @@ func (k kind) append(f facts, depth int) ([]byte, error) {
 }
 
 // Decode reads an event. It accepts only input that Encode would have written: if the encoding of the result
-// differs from raw in any byte, it returns an UnknownEvent. Examples are another kind, a field added by a
-// later version, and a number out of range.
+// differs from raw in any byte, it returns an UnknownEvent. This happens, for example, if the event is of an
+// unknown kind, has a field that a later version added, or has a number out of range.
 func Decode(raw []byte) Event {
 	if e := decode(raw, 0); e != nil {
 		if again, err := Encode(e); err == nil && bytes.Equal(again, raw) {

@@ -15,7 +15,7 @@ import "math"
 // binomialWeights returns the probabilities of 0..k successes of k coins of probability q, 0 < q < 1, and
 // their logarithms. The probabilities are within 8 (k+1) 2^-53 relative, which is below massMargin/8 for
 // MaxGroup: from the mode outwards, a step multiplies by a factor of at most 6 roundings, and the sum has k
-// more.
+// more roundings.
 //
 // Weights below smallestWeight are near underflow. Their effect on a probability is negligible, but far out
 // in the tail they determine the loss. So the loss uses their logarithms there, which are within 1e-14 (4

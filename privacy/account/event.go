@@ -1,6 +1,6 @@
 // Package account computes the joint privacy cost of releases of private data. An Event describes a release
-// with public numbers only. An Accountant composes events and returns an upper bound of epsilon or delta that
-// includes rounding errors:
+// with public numbers only. An Accountant composes events. It returns an upper bound of epsilon or delta that
+// includes rounding errors. There are the following accountants:
 //
 //	GDP    exact for Gaussian noise; pure releases by their epsilon or their mu
 //	PLD    privacy loss distributions: the tightest, and the one for sampled batches
@@ -24,8 +24,8 @@ import (
 // Event describes a release of a run. The description is complete: an accountant can be written without
 // knowledge of any other implementation. The meaning of an event never changes. The interface is sealed.
 //
-// All code of an event is in one file. The method facts of its type returns the information that accountants,
-// sessions and ledgers need, and a method of recorded defines how ledgers write it.
+// All code of an event is in one file. The method facts of the event's type returns the information that
+// accountants, sessions and ledgers need. A method of the type recorded defines how ledgers write the event.
 type Event interface {
 	// String returns a line for reports.
 	String() string
@@ -59,7 +59,7 @@ type facts struct {
 	barred  string // reason why no session can make the release, or ""
 }
 
-// shape determines how the cost of an event follows from its facts.
+// shape determines how accountants compute the cost of an event from its facts.
 type shape int
 
 const (
@@ -130,7 +130,7 @@ func (f facts) times() int {
 	return f.count
 }
 
-// repeatable reports whether the event can be counted several times.
+// repeatable reports whether a composition may count the event several times.
 func (f facts) repeatable() bool { return f.shape == release && f.count == 1 && !f.joint }
 
 // neighbours returns the relation, or "" if the event has the same cost for both relations.
@@ -206,8 +206,8 @@ func leaves(e Event, add func(facts) error) error {
 
 // Release describes the releases that a session may make for an event.
 type Release struct {
-	// Event describes one release, as its mechanism defines it. A joint event stands for all of its releases
-	// together, and can be planned once.
+	// Event describes one release, as its mechanism defines it. A joint event stands for all its releases
+	// together, and a plan can contain it only once.
 	Event Event
 	Count int  // Count is the number of releases, or 0 for a PublicEvent or a NonPrivateEvent, which have no noise.
 	Joint bool // Joint reports whether Event is a joint event.
@@ -238,15 +238,15 @@ func releases(e Event, yield func(Release) error, depth int) error {
 	return yield(Release{Event: f.event, Count: f.count, Joint: f.joint})
 }
 
-// RepeatedEvent is an event of Count adaptive releases of one kind, each with independent randomness. Repeat
-// returns it.
+// RepeatedEvent is an event of Count adaptive releases of one kind, each with independent randomness. The
+// function Repeat makes such an event.
 type RepeatedEvent struct {
 	Event Event // Event is one release; it is not joint, composed, parallel, public or non-private.
 	Count int   // Count is >= 1.
 }
 
-// Repeat returns the event of count adaptive releases of one. If one is not a single release, Repeat returns
-// a ComposedEvent.
+// Repeat returns the event of count adaptive releases, each described by the event one. If one is not the
+// event of a single release, Repeat returns a ComposedEvent.
 func Repeat(one Event, count int) Event {
 	if count == 1 {
 		return one
@@ -257,7 +257,7 @@ func Repeat(one Event, count int) Event {
 	return RepeatedEvent{Event: one, Count: count}
 }
 
-// String returns the text of one release with the count at its end.
+// String returns the text of one release, followed by the count.
 func (e RepeatedEvent) String() string {
 	return fmt.Sprintf("%s x %d", strings.TrimSuffix(fmt.Sprint(e.Event), " x 1"), e.Count)
 }
@@ -288,7 +288,7 @@ func (NonPrivateEvent) validate() error { return nil }
 func (e NonPrivateEvent) facts() facts  { return facts{shape: nonPrivate, event: e} }
 func (recorded) NonPrivate() kind       { return record[NonPrivateEvent]("non-private") }
 
-// PublicEvent is a release computed from public data. It costs nothing.
+// PublicEvent is a release that is computed from public data. It has no privacy cost.
 type PublicEvent struct{}
 
 // String returns "release of public data".

@@ -5,8 +5,9 @@ import (
 	"math"
 )
 
-// BoundedRangeEvent is a random draw, such as a draw of the exponential mechanism. Its log probabilities
-// under two neighbouring data sets differ by numbers within an interval of length Epsilon. The draw is
+// BoundedRangeEvent is a random choice among outcomes, such as a draw of the exponential mechanism. For
+// every outcome, consider the difference between its log probabilities under two neighbouring data sets.
+// The differences of all outcomes are within an interval of length Epsilon. The draw is
 // Epsilon-differentially private. It is also mu-GDP for mu = PureGDPMu(Epsilon/2), which is less than
 // PureGDPMu(Epsilon), the mu for an arbitrary mechanism with the same epsilon.
 //

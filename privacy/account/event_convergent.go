@@ -20,8 +20,8 @@ import (
 //
 // Proof: docs/theory.md#hidden-iterates.
 //
-// The statement is false if F is not rounded to the grid, or if Gap does not include the rounding: the low
-// digits of u_T then reveal the noise of every step.
+// The statement is false if F is not rounded to the grid, or if Gap does not include the rounding error.
+// In these cases the low digits of u_T can reveal the noise of every step.
 type ConvergentEvent struct {
 	Sigma       float64 `json:"sigma"`       // Sigma is > 0.
 	Gap         float64 `json:"gap"`         // Gap is > 0 and includes roundoff and the grid.

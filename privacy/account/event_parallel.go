@@ -4,12 +4,13 @@ import "errors"
 
 // ParallelEvent is a list of adaptive releases on disjoint sets of records. Part i contains all releases that
 // read set i. The sets are a function of the records' indices and of coins that do not depend on the data.
-// Releases may depend on the outputs of earlier releases of every part. The event is for replace-one with a
-// public number of records.
+// Releases may depend on the outputs of earlier releases of every part. The event requires that neighbouring
+// data sets differ by replacing one record, and that the number of records is public.
 //
 // The event costs as much as its costliest part (proof: docs/theory.md#parallel). The statement does not hold
-// if labels or features decide the set of a record. It does not hold under add/remove either, if the sizes of
-// the sets follow from the number of records. In both cases one changed record changes several sets.
+// if labels or features decide the set of a record. If the sizes of the sets follow from the number of
+// records, the statement does not hold under add/remove either. In both cases one changed record can change
+// several sets.
 type ParallelEvent struct{ Parts []Event }
 
 // String returns a list of the parts.

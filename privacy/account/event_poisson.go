@@ -11,10 +11,10 @@ import (
 type NoiseLaw string
 
 const (
-	// GaussianLaw is N(0, Scale^2) noise in every coordinate. The sensitivity is in the L2 norm.
+	// GaussianLaw stands for N(0, Scale^2) noise in every coordinate. The sensitivity is in the L2 norm.
 	GaussianLaw NoiseLaw = "gaussian"
-	// LaplaceLaw is noise of density exp(-|x|/Scale)/(2 Scale) in every coordinate. The sensitivity is in the
-	// L1 norm.
+	// LaplaceLaw stands for noise of density exp(-|x|/Scale)/(2 Scale) in every coordinate. The sensitivity
+	// is in the L1 norm.
 	LaplaceLaw NoiseLaw = "laplace"
 )
 
@@ -48,17 +48,18 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 	}
 }
 
-// PoissonEvent is Event, a release with Gaussian or Laplace noise, about a Poisson batch. Every record enters
-// the batch with probability Rate, independently of everything else and of other releases. The members of the
-// batch and their number stay secret. If j records of one owner are added to the batch or removed from it,
-// the query moves by at most j times the sensitivity of Event. A sum over the batch divided by a public
-// constant is such a query. A mean over the random batch size is not such a query.
+// PoissonEvent is a release with Gaussian or Laplace noise about a Poisson batch. The field Event describes
+// the release without the sampling. Every record enters the batch with probability Rate, independently of
+// everything else and of other releases. The members of the batch and their number stay secret. If j records
+// of one owner are added to the batch or removed from it, the query moves by at most j times the sensitivity
+// of Event. A sum over the batch divided by a public constant is such a query. A mean over the random batch
+// size is not such a query.
 //
 // One owner has at most Group records, and neighbouring data sets differ in all records of one owner. For
 // example, pairs of individuals are records of two owners each, and Group is the degree cap. Relation refers
 // to the whole data sets. Under AddRemove, a neighbouring data set lacks the owner's records. Under
-// ReplaceOne, every record of the owner is replaced and enters the batch with the same coin. So batches with
-// j of these records differ by up to 2 j sensitivities.
+// ReplaceOne, every record of the owner is replaced and enters the batch with the same coin. So if a batch
+// contains j of these records, the query moves by up to 2 j times the sensitivity.
 //
 // Let f be the noise density in one dimension, m = sensitivity/scale, k = Group, and B the binomial law of k
 // coins of probability Rate. Let mix(x) = sum_j B(j) f(x-jm), which is (1-Rate) f(x) + Rate f(x-m) for k = 1.
@@ -68,9 +69,10 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 //	AddRemove, records added:    (f(x), mix(x))
 //	ReplaceOne:                  (mix(x), mix(-x))
 //
-// No smaller pair dominates them. The bound is attained if every term has a norm equal to the sensitivity,
-// all terms of a data set have the same direction, and the directions in the two data sets are opposite.
-// The two cases of AddRemove compose separately, because the case does not change from release to release.
+// No smaller pair dominates the releases. The bound is attained if every term has a norm equal to the
+// sensitivity, all terms of a data set have the same direction, and the directions in the two data sets
+// are opposite. The two cases of AddRemove compose separately, because the case does not change from
+// release to release.
 //
 // A smaller bound holds if a query moves by at most Replaced when one record of the batch is replaced. Let r
 // = Replaced/scale. For ReplaceOne and k = 1, the hockey-stick divergence of every order exp(epsilon) >= 1 is
@@ -83,14 +85,14 @@ func (f *facts) sampledBounds(law NoiseLaw, pair func() dominatingPair) {
 // batch. At a rate below 1, the same pair with k r is not valid.
 type PoissonEvent struct {
 	Event    Event
-	Rate     float64 // Rate is in (0, 1]. The value 1 means all records.
+	Rate     float64 // Rate is in (0, 1]. With the value 1, every batch contains all records.
 	Relation Relation
-	// Group is the largest number of records of one owner, at most MaxGroup. The value 0 means 1. If Group is
-	// above 1, the noise must be Gaussian.
+	// Group is the largest number of records that one owner has. It is at most MaxGroup, and the value 0
+	// means 1. If Group is above 1, the noise must be Gaussian.
 	Group int
-	// Replaced bounds the move of the query when one record of the batch is replaced. It is between one and
-	// two sensitivities of Event, and requires Gaussian noise under ReplaceOne. The value 0 means two
-	// sensitivities.
+	// Replaced bounds how far the query moves when one record of the batch is replaced. It is between one
+	// and two times the sensitivity of Event. The value 0 means two times the sensitivity. Any other value
+	// requires Gaussian noise and the relation ReplaceOne.
 	Replaced float64
 }
 
@@ -113,8 +115,8 @@ func (e PoissonEvent) String() string {
 // group returns Group, or 1 if Group is 0.
 func (e PoissonEvent) group() int { return max(1, e.Group) }
 
-// KnownSensitivity is an upper bound of the move of the query under ReplaceOne if all records of the owner
-// are in the batch.
+// KnownSensitivity returns an upper bound on how far the query moves under ReplaceOne if all records of
+// the owner are in the batch.
 func (e PoissonEvent) KnownSensitivity() float64 {
 	n, err := noiseOf("a Poisson event", e.Event)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// PureEvent is one release by an arbitrary mechanism that is Epsilon-differentially private under
+// PureEvent is one release by any mechanism that is Epsilon-differentially private (with delta = 0) under
 // replace-one. Examples are K-norm noise of scale sensitivity/Epsilon, randomised response, and a composition
 // of such mechanisms.
 type PureEvent struct {

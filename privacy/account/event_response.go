@@ -7,7 +7,7 @@ import (
 
 // RandomizedResponseEvent is the randomised answer of one record to a question with Buckets possible answers.
 // With probability Uniform the answer is uniform over all possible answers. Otherwise it is the true answer.
-// Under replace-one, the true answer may change into any other answer.
+// When the record is replaced, the true answer may change to any other answer.
 type RandomizedResponseEvent struct {
 	Buckets int     // Buckets is >= 2.
 	Uniform float64 // Uniform is in (0, 1].

@@ -9,10 +9,11 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// RandomStoppingEvent is the release of the best of K runs of a mechanism that is Mu-GDP under replace-one.
-// The result of the best run and its score, which is computed from the result, are released. K is uniform on
-// 1..Runs, drawn in secret and independently of everything else. Nothing else about the runs is released. The
-// runs are independent. Among equal scores the first run is the best.
+// RandomStoppingEvent is the release of the best of K runs of a mechanism. Each run is Mu-GDP under
+// replace-one. The result of the best run is released together with its score, which is computed from this
+// result. The number K is uniform on 1..Runs. It is drawn in secret and independently of everything else.
+// Nothing else about the runs is released. The runs are independent. Among equal scores the first run is the
+// best.
 //
 // docs/theory.md#random-stopping proves the profile, the Renyi divergences and the mu of the event.
 type RandomStoppingEvent struct {
@@ -74,9 +75,9 @@ func stoppedRenyi(mu float64, runs int) func(alpha float64) float64 {
 // stoppedCells is the number of intervals. With 2^13 intervals, the result is within 1 % of the maximum.
 const stoppedCells = 1 << 13
 
-// stoppedLogs holds log f(u) and log f(t) at the ends of intervals that cover [0, 1]. They are within 1e-10
-// for mu <= 30: f is a sum of at most MaxRuns positive terms, and the relative error of Phi(z), below (z^2 +
-// 10) 2^-52, enters f at most MaxRuns times. They are computed on demand.
+// stoppedLogs holds log f(u) and log f(t) at the ends of intervals that cover [0, 1]. Their errors are at
+// most 1e-10 for mu <= 30: f is a sum of at most MaxRuns positive terms, and the relative error of Phi(z),
+// below (z^2 + 10) 2^-52, enters f at most MaxRuns times. They are computed on demand.
 type stoppedLogs struct {
 	mu           float64
 	runs         int

@@ -15,7 +15,8 @@ import (
 // sum is rounded to a grid.
 //
 // By adaptive composition, all releases together are (Sensitivity/Sigma)-GDP (docs/theory.md#composition).
-// GDP, and therefore the ledger, composes the event. PLD, RDP and ZCDP refuse it.
+// The accountant GDP, and therefore the ledger, can compose the event. The accountants PLD, RDP and ZCDP
+// refuse the event.
 type StreamEvent struct {
 	Sensitivity float64 // Sensitivity is the joint sensitivity, > 0, and includes roundoff.
 	Sigma       float64 // Sigma is > 0.

@@ -62,9 +62,9 @@ func GDPDelta(epsilon, mu float64) float64 {
 }
 
 // GDPMu returns the largest mu for which mu-GDP implies (epsilon, delta)-DP, rounded down. In real arithmetic
-// delta(epsilon; GDPMu(epsilon, delta)) <= delta. Noise of standard deviation sensitivity/GDPMu meets the
-// budget (epsilon, delta). The argument epsilon is >= 0 and finite, and delta is in (0, 1). Other arguments
-// give 0, the mu of infinite noise.
+// delta(epsilon; GDPMu(epsilon, delta)) <= delta. So noise of standard deviation sensitivity/GDPMu meets the
+// budget (epsilon, delta). The argument epsilon must be finite and >= 0, and delta must be in (0, 1). For
+// other arguments the result is 0, the mu of infinite noise.
 func GDPMu(epsilon, delta float64) float64 {
 	if !(epsilon >= 0) || math.IsInf(epsilon, 1) || !(delta > 0 && delta < 1) {
 		return 0

@@ -12,18 +12,18 @@ import (
 // answers are upper bounds that include discretisation, truncation and roundoff.
 //
 // PLD supports all events of one relation, in any mixture, except joint events (StreamEvent, PureStreamEvent,
-// ConvergentEvent) and ParallelEvent. Any other event, and an event of another relation than the events
-// before it, is an error that wraps ErrUnsupported. Gaussian releases without subsampling are merged into one
-// release (mu^2 adds up). A composition of a single release is exact. No answer is above the sum of pure
-// epsilons.
+// ConvergentEvent) and ParallelEvent. For any other event, and for an event with another relation than
+// earlier events, Compose returns an error that wraps ErrUnsupported. Gaussian releases without subsampling
+// are merged into one release (mu^2 adds up). A composition of a single release is exact. No answer is above
+// the sum of pure epsilons.
 //
 // Sources: docs/theory.md#pld; Koskela, Jalko and Honkela 2020; Gopi, Lee and Wutschitz 2021. The
 // discretisation follows Doroshenko et al. 2022. The proofs are at discretise, tilt and dominatingPair. The
 // zero value is an empty composition. A PLD is not safe for concurrent use, because it caches answers.
 type PLD struct {
-	// Interval is the grid interval of losses. The value 0 chooses about 1/64 of the standard deviation of
-	// one loss. Every value is sound; a smaller value is tighter and slower. Interval must not change after
-	// the first event.
+	// Interval is the grid interval of losses. If Interval is 0, PLD uses about 1/64 of the standard
+	// deviation of one loss. The bounds are valid for every value of Interval. A smaller value gives
+	// tighter bounds and takes more time. Interval must not change after the first event.
 	Interval float64
 
 	releases   []countedLaw

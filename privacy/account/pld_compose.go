@@ -69,8 +69,8 @@ func (s lossSum) rest() (shift, inf, count float64) {
 }
 
 // minimise returns the point of the minimum of a function that first decreases and then increases. It uses
-// golden section search over the logarithms of lo..hi. Every caller is sound at any point; the minimum only
-// makes a bound tight.
+// golden section search over the logarithms of lo..hi. The bounds of all callers are valid at any point;
+// the minimum only makes them tighter.
 func minimise(lo, hi float64, f func(float64) float64) float64 {
 	const ratio = 0.61803398874989485
 	a, b := math.Log(lo), math.Log(hi)

@@ -10,14 +10,14 @@ import (
 //
 // RDP supports GaussianEvent, LaplaceEvent, PureEvent, BoundedRangeEvent, RandomStoppingEvent,
 // RandomizedResponseEvent, PoissonEvent with Gaussian noise under AddRemove, WithoutReplacementEvent with
-// Gaussian noise, NonPrivateEvent, PublicEvent and ComposedEvent, all of one relation. Any other event, and
-// an event of another relation than the events before it, is an error that wraps ErrUnsupported. No answer is
-// above the sum of pure epsilons, which is the divergence of order infinity.
+// Gaussian noise, NonPrivateEvent, PublicEvent and ComposedEvent, all of one relation. For any other event,
+// and for an event with another relation than earlier events, Compose returns an error that wraps
+// ErrUnsupported. No answer is above the sum of pure epsilons, which is the divergence of order infinity.
 //
 // The zero value is an empty composition and uses defaultOrders.
 type RDP struct {
 	// Orders are the orders alpha > 1 at which divergences are computed. If Orders is nil, defaultOrders are
-	// used. Every choice is sound. Orders must not change after the first event.
+	// used. The bounds are valid for every choice of orders. Orders must not change after the first event.
 	Orders []float64
 
 	divergence []float64 // divergence of the whole composition at each order, rounded up

@@ -10,16 +10,17 @@ import (
 // drawn in secret, and RDP if a number of runs is secret. Its answer is the smallest of these bounds; each of
 // them holds for the whole composition.
 //
-// GDP counts a release about a batch as if the batch were known, which is valid (docs/theory.md#total). Given
-// the coins, which are the same for two neighbouring data sets, the release is Gaussian. Its query does not
-// move, or moves by at most its sensitivity. On Poisson batches it moves by at most twice the sensitivity for
-// every record of the owner.
+// GDP counts a release about a batch as if the batch were known, which is valid (docs/theory.md#total). The
+// coins that select the batch are the same for two neighbouring data sets. Given these coins, the release is
+// Gaussian, and its query moves by at most its sensitivity or does not move. On Poisson batches the query
+// moves by at most twice the sensitivity for every record of the owner.
 //
-// PLD counts the release with its amplification. It counts an event that it does not support as a pure
-// release of the same epsilon if the event is pure. Otherwise it counts the event as a Gaussian release of
-// the same mu, because a Gaussian release dominates every mu-GDP release [Dong, Roth and Su 2022, Corollary
-// 2.13 and Theorem 2.10]. RDP counts everything except random stopping as a Gaussian release of the same mu,
-// for the same reason. With exactly one random stopping, its profile is used in the same way.
+// PLD takes the amplification by the secret batch into account. If PLD does not support an event, it counts
+// a pure event as a pure release of the same epsilon. It counts any other such event as a Gaussian release
+// of the same mu, because a Gaussian release dominates every mu-GDP release [Dong, Roth and Su 2022,
+// Corollary 2.13 and Theorem 2.10]. RDP counts everything except random stopping as a Gaussian release of
+// the same mu, for the same reason. If the composition contains exactly one random stopping, the profile of
+// this event is used in the same way.
 //
 // The zero value is an empty composition. A Total is not safe for concurrent use.
 type Total struct {
@@ -108,9 +109,9 @@ func (a *Total) stoppedDelta(mu, epsilon float64) float64 {
 
 func (a *Total) hidesRuns() bool { return a.selections > 0 }
 
-// Mu is a value for which the whole composition is mu-GDP, rounded up. If Sampled reports true, the
-// composition is mu-GDP even if batches and numbers of runs become known, and Epsilon and Delta can be
-// smaller than the values that follow from Mu.
+// Mu returns a value, rounded up, for which the whole composition is mu-GDP. If Sampled reports true,
+// this holds even if batches and numbers of runs become known, and Epsilon and Delta can be smaller
+// than the values that follow from Mu.
 func (a *Total) Mu() float64 { return a.gdp.Mu() }
 
 // Sampled reports whether the composition contains a release about a secret batch or with a secret number of

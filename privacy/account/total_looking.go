@@ -6,7 +6,7 @@ import "math"
 // and, if pure releases were composed, the epsilon of PLD. For pure releases, Epsilon only adds epsilons or
 // uses a mu, so the epsilon of PLD can be smaller. Planned does not use PLD for ledgers with more than
 // maxKinds kinds of releases, whose composition takes too long. Renyi divergences and zero-concentrated
-// privacy give weaker bounds than PLD (docs/theory.md#looking).
+// differential privacy give weaker bounds than PLD, so Planned does not use them (docs/theory.md#looking).
 func (a *Total) Planned(delta float64) float64 {
 	best := a.Epsilon(delta)
 	if delta > 0 && best > 0 && a.gdp.pure.value() > 0 && len(a.pld.releases) <= maxKinds {
@@ -23,10 +23,11 @@ const maxKinds = 256
 // first release, and that a composition stops before Filter(delta) exceeds this epsilon. Then the composition
 // is (epsilon, delta)-DP, even if its budgets were chosen by looking at earlier releases.
 //
-// The result is the smaller of two filters: one for all releases by their mu and, if all releases are pure,
-// one for the sum of pure epsilons, which needs no delta (docs/theory.md#looking). Batches count as if they
-// were known, and random stopping counts by the mu of all runs. A privacy profile is not a filter: Planned
-// may be smaller than Filter, and TestProfilesAreNoFilter exceeds Planned.
+// The result is the smaller of two filters. The first filter composes the mu of all releases. The second
+// filter adds up the pure epsilons; it needs no delta and applies only if all releases are pure
+// (docs/theory.md#looking). Batches count as if they were known, and random stopping counts with the mu of
+// all runs. A privacy profile is not a filter: Planned may be smaller than Filter, and
+// TestProfilesAreNoFilter shows a composition whose cost exceeds Planned.
 func (a *Total) Filter(delta float64) float64 {
 	if a.gdp.rest == 0 {
 		return min(GDPEpsilon(a.Mu(), delta), a.gdp.pure.value())
@@ -34,15 +35,16 @@ func (a *Total) Filter(delta float64) float64 {
 	return GDPEpsilon(a.Mu(), delta)
 }
 
-// Odometer returns an epsilon that may be read at any time, and after any budgets that were chosen by looking
-// at earlier releases. For the whole composition so far, on every path, P(S) <= integral over S of e^Odometer
-// dQ + delta. So a composition that stops before Odometer exceeds a bound keeps this bound, even if the bound
-// was chosen or raised by looking at releases. Odometer is +Inf if both of its readings are.
+// Odometer returns an epsilon that is valid at any time at which it is read, even if budgets were chosen by
+// looking at earlier releases. For the whole composition so far, on every path, P(S) <= integral over S of
+// e^Odometer dQ + delta. So a composition that stops before Odometer exceeds a bound keeps this bound, even
+// if the bound was chosen or raised by looking at releases. Odometer is +Inf if both of the following
+// readings are +Inf.
 //
-// The result is the smaller of two readings on one grid of mu, which share delta. The first reading counts
-// all releases by their mu. The second reading counts the pure releases by the sum of their epsilons and the
-// other releases by their mu (docs/theory.md#looking). A reading is +Inf if its mu is above 16, the last mu
-// of the grid.
+// The result is the smaller of two readings on one grid of mu. The two readings share delta. The first
+// reading uses the mu of all releases. The second reading adds the epsilons of the pure releases to an
+// epsilon from the mu of the other releases (docs/theory.md#looking). A reading is +Inf if its mu is above
+// 16, the last mu of the grid.
 func (a *Total) Odometer(delta float64) float64 {
 	share := math.Nextafter(delta/(2*odometerCells), 0)
 	return min(odometer(a.Mu(), share), addUp(a.gdp.pure.value(), odometer(rootUp(a.gdp.rest), share)))

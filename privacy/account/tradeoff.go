@@ -3,9 +3,9 @@ package account
 import "math"
 
 // GDPTradeoff returns the largest power of a test of level alpha between two neighbouring data sets of a
-// mu-GDP mechanism: Phi(Phi^-1(alpha) + mu) [Dong, Roth and Su 2022, Definition 2.6]. The result is within
-// 1e-9 relative if it is below 1/2. It is the largest power that an audit can observe. mu is >= 0, and alpha
-// is in [0, 1]; other values give NaN.
+// mu-GDP mechanism: Phi(Phi^-1(alpha) + mu) [Dong, Roth and Su 2022, Definition 2.6]. The relative error of
+// the result is at most 1e-9 if the result is below 1/2. The result is the largest power that an audit can
+// observe. The argument mu must be >= 0, and alpha must be in [0, 1]. For other values the result is NaN.
 func GDPTradeoff(mu, alpha float64) float64 {
 	if !(mu >= 0) || !(alpha >= 0 && alpha <= 1) {
 		return math.NaN()

@@ -21,8 +21,9 @@ type Document struct {
 	lock *flock.Flock
 }
 
-// Own locks the document that path leads to (see Resolve) with a lock file NAME.lock, until Close or the end
-// of the process. The document need not exist. The error wraps ErrBusy if another process owns the document.
+// Own locks the document that path leads to (see Resolve) until Close or the end of the process. The lock
+// file is NAME.lock. The document need not exist. The error wraps ErrBusy if another process owns the
+// document.
 func Own(path string) (*Document, error) {
 	name, err := Resolve(path)
 	if err != nil {
@@ -37,7 +38,7 @@ func (d *Document) Name() string { return d.name }
 
 // Replace replaces the content of the file by text, durably: after a crash the file has the old text or the
 // new text. If a symbolic link has taken the name in the meantime, Replace replaces the link and does not
-// follow it. beforeRename is the argument of Write.
+// follow it. The argument beforeRename is passed to Write.
 func (d *Document) Replace(text []byte, beforeRename func() error) error {
 	return Write(d.name, true, true, beforeRename, Text(text))
 }
@@ -66,10 +67,10 @@ func (d *Document) Alone() error {
 func (d *Document) Close() error { return d.lock.Unlock() }
 
 // Write creates a temporary file with the content that fill writes, syncs it, and renames it to name. After a
-// crash, name is unchanged or has the whole content. A secret file is readable by its owner only. Other files
-// get the permissions of the umask. If replace is false and the name is taken, the error wraps fs.ErrExist.
-// If beforeRename is not nil, Write calls it when the content is on disk under the temporary name. If
-// beforeRename returns an error, name is unchanged.
+// crash, name is unchanged or has the whole content. A secret file is readable by its owner only. For other
+// files, the umask decides the permissions. If replace is false and the name is taken, the error wraps
+// fs.ErrExist. If beforeRename is not nil, Write calls it when the content is on disk under the temporary
+// name. If beforeRename returns an error, name is unchanged.
 func Write(name string, secret, replace bool, beforeRename func() error, fill func(io.Writer) error) error {
 	f, err := Create(filepath.Dir(name), TempPrefix, "")
 	if err != nil {
@@ -107,8 +108,8 @@ func Text(text []byte) func(io.Writer) error {
 var ErrTooLong = errors.New("it is too long")
 
 // Read returns the content of a regular file of at most limit bytes. It refuses all other files, because a
-// device or a data file that is named by mistake would fill the memory. If name is a symbolic link, Read does
-// not follow the link; see Resolve.
+// device or a large file could fill the memory if the user names it by mistake. If name is a symbolic link,
+// Read does not follow the link; see Resolve.
 func Read(name string, limit int64) ([]byte, error) {
 	f, err := create.Open(name, os.O_RDONLY)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package durable writes files that are whole or absent after a crash. Other users cannot read a file before
-// it has its final name and mode.
+// Package durable writes files so that, after a crash, a file is either complete or absent. Other users
+// cannot read a file before it has its final name and mode.
 //
 // Create makes a file under a temporary name, readable by its owner only. The program writes and syncs the
 // file, and Publish renames it to its final name. A temporary file is locked while its program runs, so that
@@ -116,8 +116,8 @@ func sameFile(f *os.File, name string) bool {
 }
 
 // Open opens an existing file and locks it. It does not wait: if the program that wrote the file is running,
-// the error wraps ErrBusy. Open treats anything but a regular file as absent, because reading a FIFO would
-// wait for ever, and anyone who may write to the folder can make a FIFO.
+// the error wraps ErrBusy. Open treats a file that is not a regular file as absent. For example, reading a
+// FIFO could wait for ever, and anyone who may write to the folder can create a FIFO.
 func Open(name string) (*File, error) {
 	file, err := create.Open(name, os.O_RDWR)
 	if errors.Is(err, create.ErrIrregular) {
@@ -141,8 +141,9 @@ func Open(name string) (*File, error) {
 	return f, nil
 }
 
-// Keep opens and locks a file as Open does, but creates the file if it does not exist, readable by its owner
-// only. The locked file is the one that has the name, even if another process sweeps in the meantime.
+// Keep opens and locks a file as Open does. If the file does not exist, Keep creates it so that only its
+// owner can read it. Even if another process calls Sweep in the meantime, the locked file is the file that
+// has this name.
 func Keep(name string) (*File, error) {
 	for {
 		made, err := create.Kept(name, create.Private)
@@ -156,7 +157,7 @@ func Keep(name string) (*File, error) {
 	}
 }
 
-// ErrBusy is wrapped by the error if another process holds the lock of a file.
+// ErrBusy is wrapped by an error that occurs because another process holds the lock of a file.
 var ErrBusy = errors.New("it is in use by another process")
 
 // Close closes the file and releases the lock. It does not remove the file.
@@ -174,8 +175,8 @@ func (f *File) Remove() {
 	_ = f.Close()
 }
 
-// SharedMode returns the mode of a new file in dir for all users who may read new files there: 0666 less the
-// umask. To determine the mode, SharedMode creates and removes an empty file.
+// SharedMode returns the permissions of a new file in dir if the umask decides who may read the file: 0666
+// less the umask. To find the permissions, SharedMode creates an empty file and removes it.
 func SharedMode(dir string) (fs.FileMode, error) {
 	probe, err := create.Temporary(dir, TempPrefix, "", 0o666)
 	if err != nil {
@@ -195,8 +196,9 @@ const TempPrefix = ".dyad-tmp-"
 
 // Publish renames a synced file to path and then sets its mode. This order ensures that other users can never
 // read the file under its temporary name. If replace is false and the name is taken, the error wraps
-// fs.ErrExist. After this error and any other error of the rename, the file keeps its temporary name. If
-// renamed is true, the file has its new name, and an error concerns its mode or the durability of the name.
+// fs.ErrExist. After this error and any other error of the rename, the file keeps its temporary name. If the
+// result renamed is true, the file has its new name, and an error concerns only its mode or the durability of
+// the name.
 //
 // Publish closes the file if the rename succeeds. Otherwise the file stays open and locked. On Windows,
 // Publish closes the file before the rename.
@@ -234,8 +236,8 @@ func linkNoReplace(from, to string) error {
 	return os.Rename(from, to)
 }
 
-// Sweep removes those files of dir for which stale returns true and which no running program has locked. If
-// files cannot be locked, Sweep removes none.
+// Sweep removes every file of dir for which stale returns true, unless a running program has locked the
+// file. If files cannot be locked on this system, Sweep removes no files.
 func Sweep(dir string, stale func(name string) bool) {
 	files, err := os.ReadDir(dir)
 	if err != nil {

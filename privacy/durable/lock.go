@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// ErrNoLocks is wrapped by the error if a file system cannot lock files between processes.
+// ErrNoLocks is wrapped by an error that occurs because a file system cannot lock files between processes.
 var ErrNoLocks = errors.New("this file system refuses locks between programs, as some network folders do; keep the " +
 	"file on a local disk, or have the server of the folder allow locks")
 

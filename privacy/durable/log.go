@@ -12,9 +12,8 @@ import (
 )
 
 // Log is a file that only grows, such as the lines of a ledger or the messages of a server. The user of a Log
-// holds a lock on it. If Append returned nil for a text, the text is on disk. A crash leaves at most a part
-// of one appended text at the end of the file. The next user recognises this part by its content and cuts it
-// off.
+// holds a lock on it. When Append has returned nil, the text is on disk. A crash leaves at most a part of one
+// appended text at the end of the file. The next user recognises this part by its content and cuts it off.
 type Log struct {
 	*os.File
 	size   int64 // number of bytes of the whole texts
@@ -24,13 +23,14 @@ type Log struct {
 // NewLog returns the log in a file. The first size bytes of the file are whole texts.
 func NewLog(f *os.File, size int64) *Log { return &Log{File: f, size: size} }
 
-// ErrUncertain is wrapped by the error if a text that was not acknowledged may be in a log.
+// ErrUncertain is wrapped by the error of Append if a log may contain a text that Append did not acknowledge.
 var ErrUncertain = errors.New("it may have been written nevertheless")
 
 // Append adds a text and syncs the file. If the sync fails, Append removes the text, because the kernel may
-// have dropped its pages: a later read would return the text, and a power cut would remove it. If the text
-// cannot be removed, this error and the errors of all later calls wrap ErrUncertain. Append refuses a file
-// whose size another program changed. If written is not nil, Append calls it before the sync.
+// have dropped the pages of the text. A later read could then return the text although a power cut would
+// remove it. If the text cannot be removed, this error and the errors of all later calls wrap ErrUncertain.
+// Append returns an error if another program has changed the size of the file. If written is not nil,
+// Append calls it before the sync.
 func (l *Log) Append(text []byte, written func()) error {
 	if l.broken != nil {
 		return l.broken
@@ -59,8 +59,8 @@ func (l *Log) Append(text []byte, written func()) error {
 	return err
 }
 
-// Cut removes everything after the whole texts, syncs the file, and returns the number of bytes that it
-// removed.
+// Cut removes everything after the last whole text, syncs the file, and returns the number of bytes
+// that it removed.
 func (l *Log) Cut() (int64, error) {
 	info, err := l.Stat()
 	if err != nil {

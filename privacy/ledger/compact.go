@@ -18,11 +18,11 @@ import (
 
 const archiveInfix = ".archive-"
 
-// Archive is a line of the ledger that replaces the lines of finished runs. Their own lines are in a file
-// next to the ledger.
+// Archive is a line of the ledger that replaces the lines of finished runs. The replaced lines are in a
+// file in the folder of the ledger.
 type Archive struct {
-	// Lines and Hash describe the whole ledger before the compaction. Hash is the end of its chain and
-	// identifies the archive file byte by byte.
+	// Lines and Hash describe the whole ledger before the compaction. Hash is the hash of its last
+	// line. It commits to every byte of the archive file.
 	Lines int    `json:"lines"`
 	Hash  string `json:"hash"`
 	File  string `json:"file"` // name of the archive file, which is in the folder of the ledger
@@ -36,8 +36,8 @@ type ArchivedTotal struct {
 	Unit       string `json:"unit,omitempty"`
 	Runs       int    `json:"runs"`
 	SeededRuns int    `json:"seeded_runs,omitempty"`
-	// Fingerprint is the fingerprint of the last archived run that has one. It is still used to warn if the
-	// data id points to other data.
+	// Fingerprint is the fingerprint of the last archived run that has a fingerprint. It is still used to
+	// warn if the data id points to other data than before.
 	Fingerprint string          `json:"fingerprint,omitempty"`
 	LastRun     string          `json:"last_run"`
 	Events      []ArchivedEvent `json:"events"`
@@ -58,19 +58,19 @@ type Compacted struct {
 
 // Compact moves finished runs out of the ledger. It copies the whole file to PATH.archive-*. The new ledger
 // begins with the old header and one archive line. The archive line has the events of the archived runs, the
-// number of charges of each event, and the hash at which the old chain ends. So totals do not change, because
-// the same events are composed, and caps still hold. The chain continues: it commits to that hash, and the
-// hash commits to every byte of the archive.
+// number of charges of each event, and the hash at which the old chain ends. So the same events are composed
+// as before, totals do not change, and caps still hold. The new chain continues the old chain: it commits to
+// the hash in the archive line, and this hash commits to every byte of the archive.
 //
-// A run stays in the ledger with all its lines if it is unfinished, is a stream, or released a model that is
-// stored and has no name yet. The program forgets the ids of the other runs. Resuming such a run is refused
-// as before, since its id has no charge.
+// A run stays in the ledger with all its lines if it is unfinished, if it is a stream, or if it released a
+// model that is stored but has no name yet. The ledger no longer contains the ids of the other runs. Resume
+// refuses these runs as before, because their ids have no charge.
 //
 // A crash leaves the old ledger or the new one. Compact makes these steps in this order. It writes the
 // archive durably. It writes the new ledger durably under another name. It replaces the head by a head that
 // admits both ledgers. It renames the new ledger to PATH. It replaces the head by the head of the new ledger.
-// The next change finishes or undoes what a crash left. Programs that do not know archives refuse the ledger
-// and compute no total of it.
+// After a crash, the next change completes or undoes an unfinished compaction. Programs that do not know
+// archives refuse the ledger and compute no total of it.
 func (l *Ledger) Compact() (Compacted, error) {
 	unlock, err := l.lock()
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *Ledger) Compact() (Compacted, error) {
 	return done, err
 }
 
-// archivable returns the runs that a ledger may forget.
+// archivable returns the runs whose lines a compaction may move to the archive.
 func (st *ledgerState) archivable() map[string]bool {
 	runs := map[string]bool{}
 	streams := map[string]bool{}
@@ -146,8 +146,8 @@ func (st *ledgerState) archivable() map[string]bool {
 	return runs
 }
 
-// compact returns the text and the head of the ledger without the runs that it may forget. It counts these
-// runs in done.
+// compact returns the text and the head of the ledger without the runs whose lines move to the archive. It
+// counts these runs in done.
 func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head ledgerHead, err error) {
 	archive := Archive{Lines: st.lines, Hash: st.last.String(), File: done.File}
 	runs := st.archivable()

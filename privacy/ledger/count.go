@@ -18,15 +18,16 @@ import (
 
 const runPrefix = ".run-"
 
-// RunLock locks a run that releases as it goes. It excludes other processes, including processes that have a
-// copy of the run's state under any name. Two processes would draw separate noise for the same releases,
-// although only one was paid for. RunLock also counts the releases of the run, so that an older copy of its
-// state is not continued: see Resume.
+// RunLock locks a run that makes releases before its end, such as a stream. It excludes other processes,
+// including processes that have a copy of the run's state under any name. Two processes would draw separate
+// noise for the same releases, although only one was paid for. RunLock also counts the releases of the run,
+// so that an older copy of its state is not continued: see Resume.
 //
-// The lock and the count are one file PATH.run-RUN.lock next to the ledger, because everybody who can charge
-// can also lock there. The file has two slots in separate sectors, and each slot is a line that ends in its
-// SHA-256. The slots are written in turn, so a torn write leaves the other slot intact. Only the slot with
-// the higher count can be torn. The count is then the count of the intact slot plus 1.
+// The lock and the count are in one file, PATH.run-RUN.lock. This file is in the folder of the ledger,
+// because everybody who can charge can also lock files in this folder. The file has two slots in separate
+// sectors, and each slot is a line that ends in its SHA-256. The slots are written in turn, so a torn write
+// leaves the other slot intact. Only the slot with the higher count can be torn. The count is then the count
+// of the intact slot plus 1.
 //
 // A RunLock must be used from one goroutine at a time.
 type RunLock struct {
@@ -50,10 +51,10 @@ type countLine struct {
 	Digest   string `json:"digest,omitempty"`
 }
 
-// LockRun locks a run until Unlock is called or the process ends, and reads its count. A run that is not
-// charged yet gets the count 0, durably. The error wraps ErrResume if another process holds the lock. It also
-// wraps ErrResume if the count of a charged run is missing or damaged, because it is then unknown what was
-// released.
+// LockRun locks a run until Unlock is called or the process ends. It also reads the count of the run. If the
+// run is not charged yet, LockRun durably writes the count 0. The error wraps ErrResume if another process
+// holds the lock. It also wraps ErrResume if the count of a charged run is missing or damaged, because it is
+// then unknown what was released.
 func (l *Ledger) LockRun(run string) (*RunLock, error) {
 	file, err := durable.Keep(l.runFile(run))
 	switch {
@@ -186,9 +187,9 @@ func (r *RunLock) admits(at StreamPosition) error {
 	return nil
 }
 
-// Count counts the releases of the run up to a position, durably, with one write and one sync. The releases
-// may leave the program when Count has returned nil. The state that holds the last release must be durable
-// before the call.
+// Count durably records that the releases of the run up to a position are made. It makes one write and one
+// sync. The state that holds the last of these releases must be durable before the call. When Count has
+// returned nil, the releases may leave the program.
 func (r *RunLock) Count(at StreamPosition) error {
 	if err := r.admits(at); err != nil {
 		return err
@@ -224,8 +225,8 @@ func (r *RunLock) Unlock() {
 	_ = r.file.Close()
 }
 
-// SweepRuns removes files of killed processes next to the ledger: the locks and counts of finished runs, and
-// temporary files of heads that were not renamed.
+// SweepRuns removes files that killed processes left in the folder of the ledger. These are the locks and
+// counts of finished runs, and temporary files of heads that were not renamed.
 func (l *Ledger) SweepRuns() {
 	durable.SweepTemporary(filepath.Dir(l.path))
 	files, err := filepath.Glob(escapeGlob(l.path) + runPrefix + "*" + lockSuffix)

@@ -31,8 +31,8 @@ const (
 type ledgerHead struct {
 	Lines int    `json:"lines"`
 	Hash  string `json:"hash"`
-	// NextLines and NextHash describe the new file while the ledger is compacted. The new file may already be
-	// there.
+	// NextLines and NextHash describe the new ledger file during a compaction. This file may already have
+	// replaced the old file.
 	NextLines int    `json:"next_lines,omitempty"`
 	NextHash  string `json:"next_hash,omitempty"`
 }
@@ -137,8 +137,8 @@ func readLines(name string) ([]byte, error) {
 	return text, err
 }
 
-// repair undoes what a crash left. It returns a sentence for the user if it moved bytes. A second repair, or
-// a crash during a repair, changes nothing more.
+// repair restores the ledger after a crash. It returns a sentence for the user if it moved bytes. Repeating
+// repair, also after a crash during a repair, changes nothing more.
 func (l *Ledger) repair(st *ledgerState) (string, error) {
 	note := ""
 	if len(st.torn) > 0 {

@@ -20,9 +20,9 @@ import (
 
 // The errors that callers distinguish.
 var (
-	// ErrBudget is wrapped by an error about a charge that would exceed a cap set by the user.
+	// ErrBudget is wrapped by the error for a charge that would exceed a cap set by the user.
 	ErrBudget = errors.New("ledger: budget exceeded")
-	// ErrUnavailable is wrapped if the ledger cannot be locked, read or written.
+	// ErrUnavailable is wrapped by the error if the ledger cannot be locked, read or written.
 	ErrUnavailable = errors.New("ledger: the ledger is unavailable")
 )
 
@@ -89,14 +89,14 @@ type Ledger struct {
 	stage    func(string) // Options.Trace
 }
 
-// Options configures the use of a ledger. It cannot change what is recorded.
+// Options configures the use of a ledger. No option changes what the ledger records.
 type Options struct {
 	// LockWait is the longest wait for another process that holds the lock; 0 means 10 s.
 	LockWait time.Duration
-	// Trace, if not nil, is called with the name of each step of a change when the step is done, while the
-	// lock is held. The order is: "created" (the file, if it was absent), "locked", "admitted", "head
-	// prepared", "line written", "line durable", "head renamed", "acknowledged". Tests use Trace to stop or
-	// disturb a program at a step.
+	// Trace, if not nil, is called after each step of a change with the name of the step, while the lock is
+	// held. The order is: "created" (the file, if it was absent), "locked", "admitted", "head prepared",
+	// "line written", "line durable", "head renamed", "acknowledged". Tests use Trace to stop or disturb a
+	// program at a step.
 	Trace func(step string)
 }
 
@@ -135,7 +135,8 @@ func OpenWith(path string, o Options) (*Ledger, error) {
 // Path returns the absolute path of the ledger file, with symbolic links resolved.
 func (l *Ledger) Path() string { return l.path }
 
-// Charge is the spending of a run: the whole plan of the run, before it reads any data.
+// Charge describes the privacy budget that a run spends. It covers the whole plan of the
+// run and is recorded before the run reads any data.
 type Charge struct {
 	DataID    string          // declared by the user; identifies the data whose privacy is spent
 	Run       string          // unique in the ledger; Begin generates it if empty
@@ -148,8 +149,9 @@ type Charge struct {
 	Relation  string
 	Released  string
 
-	// Objective describes the function that the run minimises, as text of public numbers, or is empty. The
-	// guarantee does not depend on it. Resume compares it, so that a run is not finished as another run.
+	// Objective describes the function that the run minimises, as a text of public numbers. It may be
+	// empty. The guarantee does not depend on Objective. Resume compares Objective with the recorded text,
+	// so that a run is not finished with another objective.
 	Objective string
 
 	Plan string // SHA-256 of the plan that the model file states, in hex, or empty
@@ -160,29 +162,30 @@ type Charge struct {
 	SeededNoise bool      // Begin sets it for a source that is not secret
 	Time        time.Time // informative; zero means now
 
-	// Resumable is a promise of the caller, recorded with the charge: nothing that depends on the session's
-	// releases leaves the program before Finish(Run, StatusReleased) has succeeded. Only a run with this
-	// promise can be resumed.
+	// Resumable is a promise of the caller that is recorded with the charge. The caller promises that
+	// nothing that depends on the session's releases leaves the program before Finish(Run, StatusReleased)
+	// has succeeded. Only a run with this promise can be resumed by Ledger.Resume.
 	Resumable bool
 
-	// Counted is a promise of the caller about a run that releases as it goes, recorded with the charge:
-	// RunLock counts its releases, durably, before they leave the program. Without its count such a run
-	// cannot be resumed. LockRun must be called before Begin.
+	// Counted is a promise of the caller that is recorded with the charge of a run that makes releases
+	// before its end. The caller promises that RunLock durably counts every release before the release
+	// leaves the program. Such a run cannot be resumed if its count is lost. LockRun must be called
+	// before Begin.
 	Counted bool
 }
 
-// Begin charges the whole plan. It returns a session that may make the releases of the plan, and no others.
-// The charge is durable when Begin returns.
+// Begin charges the whole plan. It returns a session that may make the releases of the plan and no other
+// releases. The charge is durable when Begin returns.
 //
 // If Begin refuses, it charges nothing. The error wraps ErrBudget if the data id has a cap, and the
 // composition of all its charges and this plan exceeds the cap. It wraps ErrUnsupported if the data id has a
-// cap and that composition cannot be computed. It wraps ErrUnavailable if the ledger is not available. In the
-// last case the charge may still count, but nothing was released.
+// cap and that composition cannot be computed. It wraps ErrUnavailable if the ledger is not available. If the
+// error wraps ErrUnavailable, the charge may still count, but nothing was released.
 //
-// Each event has its own neighbouring relation, so events compose whatever the text fields of their charges
-// contain. But only charges with one Unit have a total. A PublicEvent in the plan is recorded but allows no
-// release: the session cannot know which vectors come from public data. For data that are public as a whole,
-// use NewPublicSession.
+// Each event states its own neighbouring relation, so the composition of events does not depend on the text
+// fields of their charges. But a total exists only if all charges have the same Unit. A PublicEvent in the
+// plan is recorded but allows no release: the session cannot know which vectors come from public data. For
+// data that are public as a whole, use NewPublicSession.
 func (l *Ledger) Begin(c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
 	if src == nil {
 		return nil, errors.New("ledger: Begin needs a source of randomness; call privacy.NewSource")
@@ -211,8 +214,9 @@ func (l *Ledger) Begin(c Charge, src *privacy.Source) (*privacy.LiveSession, err
 	})
 }
 
-// Admits returns the error with which Begin would refuse a charge, and charges nothing. For example, a caller
-// can check several runs together before the first.
+// Admits returns the error that Begin would return for a charge, or nil if the ledger admits the charge. It
+// charges nothing. For example, a caller that wants to make several runs can check their common charge before
+// the first run.
 func (l *Ledger) Admits(c Charge) error {
 	st, err := l.load()
 	if err == nil {
@@ -223,14 +227,14 @@ func (l *Ledger) Admits(c Charge) error {
 
 // SetCap records the largest budget that may ever be spent on a data id. Charges made before the call are
 // included. A later cap replaces an earlier cap of the same id. Delta must be positive: Gaussian noise
-// has no finite epsilon at delta 0. The cap is compared with the total for budgets that were fixed
-// beforehand.
+// has no finite epsilon at delta 0. The cap is compared with the total that is valid for budgets that
+// were fixed in advance.
 func (l *Ledger) SetCap(dataID string, b privacy.Budget) error { return l.setCap(dataID, b, Planned) }
 
 // SetCapByLooking is SetCap for budgets that are chosen by looking at earlier releases. A cap that is set
 // before the first charge is compared with account.Total.Filter. A cap that is set or raised later is
-// compared with account.Total.Odometer. Raising a cap of the first kind costs its delta once more
-// (docs/theory.md#looking).
+// compared with account.Total.Odometer. Raising a cap that was set before the first charge costs the
+// delta of this cap once more (docs/theory.md#looking).
 func (l *Ledger) SetCapByLooking(dataID string, b privacy.Budget) error {
 	st, err := l.load()
 	if err != nil {

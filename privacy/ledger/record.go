@@ -87,8 +87,8 @@ type Entry struct {
 	Seq  int
 	Time time.Time // zero if not readable; informative
 	Type string    // "charge", "cap", "finish", "resume", "archive", or a type unknown to this version
-	// Known is false for a line that this version cannot read exactly. A ledger with such a line is not
-	// composed: it has no total.
+	// Known is false for a line that this version cannot read exactly. The events of a ledger with such
+	// a line are not composed, so the ledger has no total.
 	Known bool
 
 	DataID string         // of a charge or a cap

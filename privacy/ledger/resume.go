@@ -12,26 +12,27 @@ import (
 	"dyad/privacy/account"
 )
 
-// ErrResume is wrapped if a run cannot be resumed or finished: it was never charged, is finished already, or
-// differs from its charge.
+// ErrResume is wrapped by the error for a run that cannot be resumed or finished. For example, the run was
+// never charged, is already finished, or differs from its charge.
 var ErrResume = errors.New("ledger: the run cannot continue")
 
-// ErrUnacknowledged is wrapped, besides ErrUnavailable, if a line was written and may count, but its
-// acknowledgement failed. After any other error the line does not count.
+// ErrUnacknowledged is wrapped, in addition to ErrUnavailable, if a line was written but the change
+// could not be completed. In this case the line may count. After any other error the line does not
+// count.
 var ErrUnacknowledged = errors.New("the line is written and counts")
 
 // StatusReleased is the status of a run whose results left the program.
 const StatusReleased = "released"
 
 // Finish ends a charged run. The status tells why the run can never release anything, for example "failed".
-// For a stream, which released as it went, the status is StatusReleased. A run with one result must end with
-// Release. Finish changes no total.
+// For a stream, which made releases before its end, the status is StatusReleased. A run with one result must
+// end with Release. Finish changes no total.
 //
-// A run can be finished only once, with any status and by any caller: the check and the line are one change
-// under the lock. So if several processes carry out one run, resumed or not, at most one of them gets a nil
-// error. The other processes get an error wrapping ErrResume and must withhold their results. After an
-// error wrapping ErrUnacknowledged the line may still count: withhold the results until Released confirms
-// the line.
+// A run can be finished only once, whatever the status and whoever the caller is. The check that the run is
+// unfinished and the new line are one change under the lock. So if several processes carry out one run,
+// resumed or not, at most one of them gets a nil error. The other processes get an error wrapping ErrResume
+// and must withhold their results. After an error wrapping ErrUnacknowledged the line may still count. In
+// this case the caller must withhold the results until Released confirms the line.
 //
 // Finish fails with ErrUnsupported if a line after the charge is unknown to this version: that line might have
 // ended the run.
@@ -44,12 +45,13 @@ type Kept struct {
 	Place  string // where the result was stored
 }
 
-// Release is Finish with StatusReleased. It records what was released. The result that k identifies must be
-// stored durably and privately before the call: it may leave the program only if the ledger has this line.
-// After an error that wraps ErrUnacknowledged the ledger may have the line; call Released to find out.
+// Release finishes a run as Finish does with StatusReleased, and also records what was released. The result
+// that k identifies must be stored durably and privately before the call, because it may leave the program
+// only if the ledger has this line. After an error that wraps ErrUnacknowledged, the ledger may have the
+// line. Call Released to find out whether it does.
 //
-// A release without a digest is refused and writes no line: a full disk, a closed pipe or a kill would lose a
-// result that is stored nowhere. Lines without a digest from earlier versions are still read.
+// Release refuses a call without a digest and writes no line, because a full disk, a closed pipe or a kill
+// would lose a result that is not stored. Lines without a digest from earlier versions are still read.
 func (l *Ledger) Release(run string, k Kept) error { return l.finish(run, StatusReleased, k) }
 
 func (l *Ledger) finish(run, status string, k Kept) error {
@@ -68,7 +70,7 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 	return err
 }
 
-// stream reports whether a run releases as it goes. No single digest identifies the releases of such a run.
+// stream reports whether a run makes releases before its end. No single digest identifies the releases of such a run.
 func (c *Charge) stream() bool {
 	return c.Counted || slices.ContainsFunc(c.Events, func(e account.Event) bool {
 		switch e.(type) {
@@ -82,22 +84,22 @@ func (c *Charge) stream() bool {
 }
 
 // Resume continues a run that was charged with Charge.Resumable and is not finished, without a new charge. It
-// returns a new session for the whole plan. The Receipt of the session names the old charge. Resume leaves a
-// "resume" line in the ledger, which is informative.
+// returns a new session for the whole plan. The Receipt of the session names the old charge. Resume writes a
+// "resume" line to the ledger for information.
 //
 // The data id, algorithm, unit, relation, approved page and events of c must equal the charge exactly. The
 // objective, the plan and the fingerprint must be equal if they were recorded. The noise must be secret if
-// and only if it was secret before. If one of these differs, or if the run is unknown, finished or not
+// and only if it was secret before. If any of these items differs, or if the run is unknown, finished or not
 // resumable, the ledger is unchanged and the error wraps ErrResume. The error wraps ErrUnsupported if a later
 // version wrote lines after the charge. A cap is not checked, since the total does not change.
 //
-// Why no charge is needed. By the promise of Charge.Resumable, everything that leaves a program is what its
-// attempt computed, and it leaves after Finish. Finish succeeds for at most one attempt. So of all attempts,
-// dead or alive at the same time, at most one is seen. Each attempt draws fresh noise, independent of the
-// others, by the plan that was charged. An observer then sees one execution of the plan, or none. Whether it
-// is the first or the fifth attempt depends on crashes, interrupts and locks, not on records or noise. (An
-// attempt that fails by itself after it drew noise could break that last point. Its caller must finish the
-// run: see algorithms.Run.)
+// Why no charge is needed. By the promise of Charge.Resumable, a program publishes only what its own attempt
+// computed, and only after Finish. Finish succeeds for at most one attempt. So the results of at most one
+// attempt are ever seen, whichever attempts ended or run at the same time. Each attempt draws fresh noise,
+// independent of the others, by the plan that was charged. An observer then sees one execution of the plan,
+// or none. Whether it is the first or the fifth attempt depends on crashes, interrupts and locks, not on
+// records or noise. (If an attempt failed by itself after it drew noise, this statement could be wrong. In
+// this case the caller must finish the run: see algorithms.Run.)
 func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.LiveSession, error) {
 	if src == nil {
 		return nil, errors.New("ledger: Resume needs a source of randomness; call privacy.NewSource")
@@ -126,9 +128,9 @@ func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.Liv
 }
 
 // Released returns the line that records the release of a run. The line is durable and acknowledged when
-// Released returns. The result that the line names may leave the program, and may leave it repeatedly, since
-// it is one result. The error wraps ErrResume if the ledger has no such line: the run is unknown, unfinished,
-// or ended with another status.
+// Released returns. The result that the line names may leave the program, even more than once, because it is
+// the same result each time. The error wraps ErrResume if the ledger has no such line. In this case the run
+// is unknown or unfinished, or it ended with another status.
 func (l *Ledger) Released(run string) (Entry, error) {
 	unlock, err := l.lock()
 	if err != nil {
@@ -149,7 +151,8 @@ func (l *Ledger) Released(run string) (Entry, error) {
 }
 
 // Unfinished returns the charges of the data id ("" means all) that have no finish line, in order. Runs with
-// Charge.Resumable released nothing and can be resumed. It is unknown what other runs released.
+// Charge.Resumable have released nothing and can be resumed. For all other runs it is unknown what they
+// released.
 func (l *Ledger) Unfinished(dataID string) ([]Entry, error) {
 	st, err := l.load()
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"dyad/privacy/account"
 )
 
-// Room returns the cap of a data id, if it has one, and the epsilon of one more run of Gaussian noise that
-// the cap admits. The epsilon is at the delta of the cap and rounded down to a thousandth. It is 0 if there
-// is no total or no room left. Runs compose by the accountants of the total, so the epsilons of several runs
-// do not add up to this epsilon.
+// Room returns the cap of a data id, if there is a cap, and the largest epsilon that the cap admits for one
+// more run with Gaussian noise. This epsilon refers to the delta of the cap and is rounded down to a
+// thousandth. It is 0 if there is no total or no budget left. The accountants of the total compose runs, so
+// it is not the sum of the epsilons of several runs.
 func (l *Ledger) Room(dataID string) (epsilon float64, limit privacy.Budget, capped bool, err error) {
 	st, err := l.load()
 	if err != nil {

@@ -26,9 +26,9 @@ const (
 // ErrNoKey is wrapped if a ledger has no signing key.
 var ErrNoKey = errors.New("ledger: it has no key; \"dyad ledger key\" makes one")
 
-// CreateKey returns the public key of the ledger, and draws a key pair if there is none. The private key is
-// in the file PATH.key, mode 0600, next to the ledger. It is never in the ledger file. Anyone who has the
-// private key can sign any file.
+// CreateKey returns the public key of the ledger. If the ledger has no key, CreateKey first draws a key
+// pair. The private key is in the file PATH.key, mode 0600, next to the ledger. It is never in the ledger
+// file. Anyone who has the private key can sign any file.
 func (l *Ledger) CreateKey() (PublicKey, error) {
 	unlock, err := l.lock()
 	if err != nil {
@@ -74,7 +74,7 @@ func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
 // Sign returns the signature of a file that the ledger records as released. The signature depends only on the
 // lines of the ledger and the key, since Ed25519 draws no randomness. So Sign can be repeated, and a crash
 // between a release and its signature loses nothing. The error wraps ErrNoKey if the ledger has no key, and
-// ErrResume if it released no such file.
+// ErrResume if the ledger records no release of such a file.
 func (l *Ledger) Sign(file []byte) ([]byte, error) {
 	key, err := l.signingKey()
 	if err != nil {
@@ -118,11 +118,11 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s", ErrResume, s.Digest)
 }
 
-// Witness compares the ledger with its last head that another person keeps in a file elsewhere, and then
-// writes the current head to this file. If the ledger does not continue from the recorded head, it was
-// replaced by an older copy or by another ledger. Witness then fails with ErrUnavailable and does not change
-// the file. It searches for the head in archives, too. If the head may be in a missing archive, the error
-// names the archive.
+// Witness compares the ledger with an earlier head of this ledger, which another person keeps in a file
+// elsewhere. It then writes the current head to this file. If the ledger does not continue from the recorded
+// head, the ledger was replaced by an older copy or by another ledger. In this case Witness fails with
+// ErrUnavailable and does not change the file. Witness also searches for the recorded head in archives. If
+// the head may be in a missing archive, the error names the archive.
 func (l *Ledger) Witness(file string) (lines int, err error) {
 	st, err := l.load()
 	if err != nil {
@@ -162,7 +162,7 @@ type witness struct {
 
 const witnessFormat = "dyad-witness/1"
 
-// goesOn returns an error unless a line of the ledger, or of its archives, has the hash of the recorded head.
+// goesOn returns an error unless a line of the ledger or of its archives has the hash of the recorded head.
 func (l *Ledger) goesOn(st *ledgerState, was witness) error {
 	found := st.header == was.Hash
 	look := func(entries []Entry) {

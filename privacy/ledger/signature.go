@@ -29,7 +29,8 @@ type Statement struct {
 	Delta      string `json:"delta,omitempty"`   // "" for a pure or local guarantee
 	Guarantee  string `json:"guarantee"`         // equals Charge.Guarantee
 	Seeded     bool   `json:"seeded,omitempty"`  // the noise is not secret: the guarantee does not hold
-	// Head is the hash of the line of the ledger that recorded the release. It commits to every line before.
+	// Head is the hash of the line of the ledger that recorded the release. It commits to this line and to
+	// all earlier lines.
 	Head string `json:"head"`
 }
 
@@ -43,7 +44,7 @@ const (
 	statementHeader = "dyad-signature/1 "
 	minisignScheme  = "Ed" // Ed25519 of the whole file
 
-	// MaxSignature is the largest number of bytes of a signature, and of a public key.
+	// MaxSignature is the largest size of a signature, and of a public key, in bytes.
 	MaxSignature = 1 << 14
 )
 
@@ -99,8 +100,8 @@ func signature(key ed25519.PrivateKey, file []byte, s Statement) ([]byte, error)
 // IsSignature reports whether a file begins with the header of a ledger's signature.
 func IsSignature(text []byte) bool { return bytes.HasPrefix(text, []byte(signatureHeader)) }
 
-// Signed reads a signature of a file. It returns its statement if the key made both signatures in it. It
-// needs no ledger. Errors wrap ErrSignature.
+// Signed reads a signature of a file. It returns the statement in the signature if both Ed25519
+// signatures are valid for the key. It needs no ledger. Errors wrap ErrSignature.
 func (k PublicKey) Signed(file, sig []byte) (s Statement, err error) {
 	no := func(format string, args ...any) (Statement, error) {
 		return Statement{}, fmt.Errorf("%w: %s", ErrSignature, fmt.Sprintf(format, args...))
@@ -142,8 +143,8 @@ var (
 	purely      = regexp.MustCompile(`^([0-9.e+-]+)-(?:locally )?differentially private`)
 )
 
-// Budget returns the epsilon and delta of a guarantee in words, as privacy.Guarantee writes it. A value that
-// the guarantee does not state is "".
+// Budget returns the epsilon and delta in the text of a guarantee that privacy.Guarantee wrote. If the text
+// does not state one of the two values, the result for this value is "".
 func Budget(guarantee string) (epsilon, delta string) {
 	if m := approximate.FindStringSubmatch(guarantee); m != nil {
 		return m[1], m[2]
@@ -155,8 +156,8 @@ func Budget(guarantee string) (epsilon, delta string) {
 }
 
 // About returns an error wrapping ErrSignature if the facts that a file states about itself differ from the
-// statement. A valid signature does not exclude this: the signed file can state other facts than those that
-// were charged.
+// statement. This is possible even if the signature is valid, because the signed file can state other facts
+// than the ledger charged.
 func (s Statement) About(run, dataID, unit, guarantee, plan string) error {
 	epsilon, delta := Budget(guarantee)
 	for _, f := range []struct{ what, signed, file string }{

@@ -155,10 +155,10 @@ func (st *ledgerState) units(dataID string, extra *Charge) (units []string) {
 	return units
 }
 
-// compose composes all charged events of the data id, and then the events of extra (nil: none). It refuses if
-// any line of the ledger is unknown to this version: such a line might concern the data id. It refuses to
-// compose costs of different units: a person who is in several pairs may lose several times the epsilon of
-// one pair.
+// compose composes all charged events of the data id and then the events of extra, if extra is not nil. It
+// returns an error if this version does not know a line of the ledger, because such a line might concern the
+// data id. It refuses to compose costs of different units. For example, a person who is in several pairs may
+// lose several times the epsilon of one pair.
 func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, error) {
 	for _, e := range st.entries {
 		if !e.Known {
@@ -196,7 +196,7 @@ func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, er
 	return total, nil
 }
 
-// admit returns an error if c must not be charged, and otherwise warnings.
+// admit returns an error if c must not be charged. Otherwise it returns warnings.
 func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 	for _, e := range st.entries {
 		if e.Charge != nil && e.Run == c.Run {
@@ -222,8 +222,8 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 	return st.warnings(c, total, err), nil
 }
 
-// warnings returns the warnings for the user of run c. total is the total of its data id, c included. If
-// there is no total, err is the reason.
+// warnings returns the warnings for the user of run c. The argument total is the total of the data id,
+// including c. If there is no total, err is the reason.
 func (st *ledgerState) warnings(c Charge, total *account.Total, err error) (warnings []string) {
 	if err != nil {
 		warnings = append(warnings, "the total of data id "+c.DataID+" cannot be computed: "+err.Error())
@@ -278,20 +278,21 @@ type Summary struct {
 	DataID     string
 	Runs       int // number of charged runs, finished or not
 	SeededRuns int // number of these runs whose noise is not secret
-	// Unit is the protected unit of the runs, "" if no run states one. If Mixed is true, the runs protect
-	// different units, which Unit lists. Their costs do not compose: there is no total, and Mu, Epsilon,
-	// Looking and Pure are +Inf.
+	// Unit is the protected unit of the runs, or "" if no run states a unit. If Mixed is true, the runs
+	// protect different units, and Unit lists these units. Costs for different units do not compose, so
+	// there is no total, and Mu, Epsilon, Looking and Pure are +Inf.
 	Unit  string
 	Mixed bool
 	// Mu is a value for which the composition of all charged events is mu-GDP. It is +Inf if there is no
-	// guarantee. It is 0 if a run kept its batches, or its number of runs, secret: Epsilon is then smaller
-	// than the value that follows from any mu.
+	// guarantee. Mu is 0 if the batches of a run, or a number of runs, are secret. In this case Epsilon is
+	// smaller than the value that follows from any mu.
 	Mu    float64
 	Delta float64
-	// Epsilon is the total at Delta, rounded up, for budgets that were fixed beforehand. +Inf means that
-	// no epsilon is finite.
+	// Epsilon is the total at Delta, rounded up. It is valid for budgets that were fixed in advance. It
+	// is +Inf if no finite epsilon holds.
 	Epsilon float64
-	// epsilon for budgets, or for a time of reading the total, that were chosen by looking at releases
+	// Looking is the epsilon that is valid even if budgets, or the time at which the total is read,
+	// were chosen by looking at releases.
 	Looking float64
 	Pure    float64        // epsilon at delta 0; +Inf unless all noise is pure-DP
 	Cap     privacy.Budget // zero if no cap is set
@@ -333,9 +334,10 @@ func (s Summary) String() string {
 }
 
 // Summary composes everything that was charged to the data id and states the total at delta, which must be in
-// (0, 1). If delta is 0 and a cap is set, it uses the cap's delta. An id that was never charged has mu 0. An
-// id whose runs protect different units has no total. It fails with ErrUnsupported if the ledger holds events
-// or lines that this version does not know: they are never left out.
+// (0, 1). If delta is 0 and a cap is set, Summary uses the cap's delta. A data id that was never charged has
+// mu 0. A data id whose runs protect different units has no total. Summary fails with ErrUnsupported if the
+// ledger has events or lines that this version does not know, because a total without these events would be
+// too small.
 func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 	st, err := l.load()
 	if err != nil {
@@ -388,8 +390,8 @@ func (l *Ledger) Entries() ([]Entry, error) {
 }
 
 // History returns the lines of the archived runs, as far as the archive files exist, followed by the lines of
-// Entries. away is the name of a missing archive file. A file that differs from the archive recorded in the
-// ledger is an error wrapping ErrUnavailable.
+// Entries. The result away is the name of a missing archive file. If a file differs from the archive that the
+// ledger records, History returns an error wrapping ErrUnavailable.
 func (l *Ledger) History() (entries []Entry, away string, err error) {
 	st, err := l.load()
 	if err != nil {
@@ -409,14 +411,14 @@ func (l *Ledger) History() (entries []Entry, away string, err error) {
 // Verification is the result of Verify for a valid ledger.
 type Verification struct {
 	Lines int // number of valid lines, header included
-	// HeadBehind is true if the last line was written by a program that stopped before it acknowledged the
-	// line. The line counts. The next change repairs the head.
+	// HeadBehind is true if the program that wrote the last line stopped before it updated the head. This
+	// last line counts. The next change repairs the head.
 	HeadBehind bool
-	// TornBytes is the number of bytes after the last line, from a write that did not complete. The next
-	// change moves them to a file of their own.
+	// TornBytes is the number of bytes after the last line. They come from a write that did not
+	// complete. The next change moves these bytes to a separate file.
 	TornBytes int
-	// Away is the name of an archive file that is not next to the ledger, "" if all are there. Totals do not
-	// need archives.
+	// Away is the name of an archive file that is missing in the folder of the ledger, or "" if no archive
+	// file is missing. Totals do not need archives.
 	Away string
 }
 

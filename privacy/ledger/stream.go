@@ -11,19 +11,19 @@ import (
 // StreamPosition is the progress of a stream.
 type StreamPosition struct {
 	Releases int // number of releases that were made
-	// Digest identifies the last release: it is a hash, in hex, of everything that is published of the
-	// release.
+	// Digest identifies the last release. It is a hash, in hex, of everything that is published about
+	// this release.
 	Digest string
 }
 
-// Resume continues a charged run that releases as it goes, without a new charge. at is the position of the
-// caller's state: the releases up to at may have left the program. The session may make the remaining
-// releases of the plan. The plan must have exactly one event, a StreamEvent. A plan of one NonPrivateEvent,
-// whose charge is infinite, is also accepted.
+// Resume continues a charged run that makes releases before its end, without a new charge. The argument at
+// is the position of the caller's state. The releases up to this position may have left the program. The
+// session may make the remaining releases of the plan. The plan must have exactly one event, a StreamEvent.
+// A plan of one NonPrivateEvent, whose charge is infinite, is also accepted.
 //
 // The caller promises this order for every release: the state that holds the release is durable, Count
-// succeeds, and then the release leaves the program. Then a run has one release for each number, whatever is
-// killed or copied:
+// succeeds, and then the release leaves the program. Then a run has only one release for each number, even
+// if programs are killed or states are copied:
 //
 //   - For each number at most one digest is ever counted, since the count only grows and every release was
 //     counted before it left. Resume refuses a state below the count, and a state at the count with another
@@ -33,15 +33,14 @@ type StreamPosition struct {
 //     Nobody has seen its last release. Resume counts this release. If a stream that continued from an older
 //     copy counts the same number first, the state is refused from then on.
 //
-// So everything that is seen is one path from the start, in which every release is drawn once, by the
-// argument of Ledger.Resume. This argument does not hold if somebody restores the ledger's folder with an
-// old count. A run that an older program charged (Charge.Counted is false) is counted from its first Resume
-// on.
+// So an observer sees one path from the start, in which every release is drawn once, by the argument of
+// Ledger.Resume. This argument does not hold if somebody restores the ledger's folder with an old count. A
+// run that an older program charged (Charge.Counted is false) is counted from its first Resume on.
 //
-// session is the number of this resume, starting at 1. The caller stores session in the state and makes the
-// state durable before this call. Resume refuses the call unless the ledger has session - 1 resumes of the
-// run, so that no copy from before a resume is continued. An attempt that stops in an orderly way should
-// resume the run for the next attempt.
+// The argument session is the number of this resume, starting at 1. The caller stores session in the state
+// and makes the state durable before this call. Resume refuses the call unless the ledger has session - 1
+// resumes of the run, so that no copy from before a resume is continued. Before an attempt stops in an
+// orderly way, it should call Resume for the next attempt.
 //
 // Errors wrap ErrResume as the errors of Ledger.Resume do. Resume refuses a run that was charged as
 // resumable, since it promised to release nothing before its end.

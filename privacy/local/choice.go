@@ -1,7 +1,7 @@
-// Package local has local randomisers. They run at a user, and the user's message is private
-// against everybody who receives it. The randomisers send an answer (RandomizedResponse), a
-// direction (Direction) or a whole vector (Vector). Each message costs its user an event of pure
-// epsilon.
+// Package local has local randomisers. They run on a user's device, and the user's message is
+// private against everybody who receives it. A message contains an answer (RandomizedResponse),
+// a direction (Direction) or a whole vector (Vector). The privacy cost of a message for its user
+// is an event of pure epsilon-DP.
 package local
 
 import (
@@ -13,9 +13,9 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// MaxEpsilon is the largest epsilon of one local randomiser; a larger one gives negligible
-// protection. MinEpsilon is the smallest epsilon: below it an answer has negligible information,
-// and the proof of placeLaw needs room for rounding.
+// MaxEpsilon is the largest epsilon of one local randomiser. A larger epsilon would give
+// negligible protection. MinEpsilon is the smallest epsilon. With a smaller epsilon an answer
+// would contain negligible information, and rounding errors would break the proof of placeLaw.
 const (
 	MaxEpsilon = 50
 	MinEpsilon = 0x1p-30

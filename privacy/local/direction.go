@@ -15,20 +15,21 @@ import (
 )
 
 // Direction is a local randomiser that turns a vector g of norm at most Bound into an unbiased
-// message of a few bytes. It is private sampling on the sphere ([Han19] Proposition 1, after Duchi,
-// Jordan and Wainwright), and its sharper form with several directions, an exact relative of
-// PrivUnit (Bhowmick et al. 2018).
+// message of a few bytes. With one direction it is private sampling on the sphere ([Han19]
+// Proposition 1, after Duchi, Jordan and Wainwright). With several directions it is a sharper
+// form of this sampling and an exact relative of PrivUnit (Bhowmick et al. 2018).
 //
 // A seed, independent of g, gives Pairs random unit vectors v_1..v_m. The 2m candidates are these
-// vectors and their opposites. Let g~ = +-g/||g||, with the positive sign with probability 1/2 +
-// ||g||/(2 Bound). The Favoured candidates are those with the largest inner products with g~. Each
-// is e^Epsilon times as likely as each other candidate. The message is the seed and the number of
-// the chosen candidate. The server decodes it to Scale times that candidate. For g = 0 the first
-// unit vector replaces g/||g||, and the chosen pair is shifted cyclically by a number of pairs that
-// is uniform on 0..m-1.
+// vectors and their opposites. Let g~ be g/||g|| with probability 1/2 + ||g||/(2 Bound), and
+// -g/||g|| otherwise. The candidates with the largest inner products with g~ are favoured; their
+// number is Favoured. A favoured candidate is chosen with e^Epsilon times the probability of each
+// other candidate. The message consists of the seed and the number of the chosen candidate. The
+// server decodes the message to Scale times the chosen candidate. For g = 0 the first unit vector
+// replaces g/||g||, and the chosen pair is shifted cyclically by a number of pairs that is uniform
+// on 0..m-1.
 //
 // Guarantee: the message is Epsilon-locally private for any two vectors g, whatever their norms.
-// This holds exactly, in floating point, too (docs/theory.md#local-messages). Proof: the seed does
+// This holds exactly, also in floating point (docs/theory.md#local-messages). Proof: the seed does
 // not depend on g. Given the seed, placeLaw draws the message from an order of the candidates,
 // which g, g~ and the shift decide. So the conditional law of the number changes by at most
 // e^Epsilon, and a mixture over seeds keeps this bound (docs/theory.md#local-direction). The proof
@@ -58,10 +59,11 @@ type Direction struct {
 	Dim     int     // d >= 1
 	Bound   float64 // clipping norm of vectors, from 2^-500 to 2^500
 	Epsilon float64 // in [MinEpsilon, MaxEpsilon]
-	// Pairs is m, at most 1024. 0 means 1, which is the sphere sampling of Duchi et al. More pairs
-	// reduce the variance if epsilon is about 2 or larger, for m times the work.
+	// Pairs is the number m of pairs of opposite directions, at most 1024. The value 0 means 1,
+	// which is the sphere sampling of Duchi et al. If epsilon is about 2 or larger, more pairs
+	// reduce the variance. The work grows in proportion to m.
 	Pairs int
-	// Favoured is k <= m. 0 chooses a k that nearly minimises Scale.
+	// Favoured is the number k <= m of favoured candidates. The value 0 chooses a k that nearly minimises Scale.
 	Favoured int
 }
 
@@ -73,8 +75,8 @@ type DirectionMessage struct {
 	Choice uint16   // 2i for v_i, 2i+1 for -v_i
 }
 
-// DirectionChannel is a validated Direction with its constants. It may be used by several goroutines at once. Send
-// and AddDecoded reuse memory, so that in the long run they do not allocate.
+// DirectionChannel is a validated Direction with its constants. Several goroutines may use it at the same time.
+// Send and AddDecoded reuse memory, so after a while they allocate no more memory.
 type DirectionChannel struct {
 	m       Direction
 	scale   float64
@@ -183,20 +185,20 @@ func gammaRatio(d int) float64 {
 // Mechanism returns m with its defaults filled in.
 func (c *DirectionChannel) Mechanism() Direction { return c.m }
 
-// Event returns the cost of one message to its user.
+// Event returns the privacy cost of one message for the user who sends it.
 func (c *DirectionChannel) Event() account.Event {
 	return account.PureEvent{Epsilon: c.m.Epsilon}
 }
 
 // Scale returns B, the norm of every decoded message. For one pair it is Bound sqrt(pi) (e^eps +
-// 1)/(e^eps - 1) Gamma((d+1)/2)/Gamma(d/2). That is half of the B of [Han19] Lemma 2, whose
-// estimate has mean 2g (docs/theory.md#local-direction).
+// 1)/(e^eps - 1) Gamma((d+1)/2)/Gamma(d/2). This is half of the B of [Han19] Lemma 2, because
+// the estimate of that lemma has mean 2g (docs/theory.md#local-direction).
 func (c *DirectionChannel) Scale() float64 { return c.scale }
 
 var errNotFiniteVector = errors.New("local: a vector to be sent is not finite or has another length than its channel; " +
 	"no message was drawn")
 
-// Send draws the message for g, of length Dim. It does not change g.
+// Send draws the message for the vector g, which has length Dim. It does not change g.
 func (c *DirectionChannel) Send(g []float64, src *privacy.Source) (DirectionMessage, error) {
 	if len(g) != c.m.Dim {
 		return DirectionMessage{}, errNotFiniteVector
@@ -257,7 +259,7 @@ func (c *DirectionChannel) candidate(d *directions, place, shift uint64) uint64 
 	return 2*pair + number&1
 }
 
-// Check returns an error for a message that no user can have sent.
+// Check returns an error if no user can have sent the message.
 func (c *DirectionChannel) Check(msg DirectionMessage) error {
 	if int(msg.Choice) >= 2*c.m.Pairs {
 		return fmt.Errorf("local: a message chose candidate %d of %d", msg.Choice, 2*c.m.Pairs)
@@ -265,8 +267,9 @@ func (c *DirectionChannel) Check(msg DirectionMessage) error {
 	return nil
 }
 
-// AddDecoded adds weight times the unbiased estimate of the vector to dst, of
-// length Dim. It fails for a message that no user can have sent.
+// AddDecoded decodes a message to an unbiased estimate of the user's vector. It adds
+// weight times this estimate to dst, which has length Dim. It returns an error for a
+// message that no user can have sent.
 func (c *DirectionChannel) AddDecoded(dst []float64, weight float64, msg DirectionMessage) error {
 	if len(dst) != c.m.Dim {
 		return fmt.Errorf("local: a message of %d dimensions cannot be added to %d", c.m.Dim, len(dst))

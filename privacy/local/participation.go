@@ -25,30 +25,30 @@ func (c *DirectionChannel) EpsilonAgainstZero() float64 {
 // epsilon of c. It is exact if two records that take part can have opposite vectors of norm Bound,
 // and a record that does not take part can replace one of them.
 //
-// Proof. Let t = 1/(1 + e^-e_p). A record that takes part answers yes with probability t, another
-// record with probability 1 - t. Let p(x|g) be the probability of direction x. First case: both
-// records take part. Silence is equally likely, and t p(x|g)/(t p(x|g')) <= e^e_s. Second case:
-// neither takes part. The laws are equal. Third case: one record takes part and the other does not.
-// Then t p(x|g)/((1-t) p(x|0)) <= e^e_p e^EpsilonAgainstZero. In the other direction, (1-t)
-// p(x|0)/(t p(x|g)) <= e^-e_p (k e^e_s + 2m - k)/2m < e^e_s, since g sends no candidate with a
-// probability below 1/(k e^e_s + 2m - k). Silence has the ratios e^(+-e_p), and EpsilonAgainstZero
-// >= 0. QED
+// Proof. Let t = 1/(1 + e^-e_p). A record that takes part answers yes with probability t, and a
+// record that does not take part answers yes with probability 1 - t. Let p(x|g) be the probability
+// of direction x. First case: both records take part. Silence is equally likely, and t p(x|g)/(t
+// p(x|g')) <= e^e_s. Second case: neither takes part. The laws are equal. Third case: one record
+// takes part and the other does not. Then t p(x|g)/((1-t) p(x|0)) <= e^e_p e^EpsilonAgainstZero. In
+// the other direction, (1-t) p(x|0)/(t p(x|g)) <= e^-e_p (k e^e_s + 2m - k)/2m < e^e_s, since g
+// sends no candidate with a probability below 1/(k e^e_s + 2m - k). Silence has the ratios
+// e^(+-e_p), and EpsilonAgainstZero >= 0. QED
 //
-// The uniform law of 0 given the seed is needed. For k < m without the shift of Direction, a
-// candidate can have probability 1/(k e^e_s + 2m - k) from 0, and e^e_s times this probability from
-// g. Then no epsilon below e_p + e_s holds.
+// The proof needs that the law of 0, given the seed, is uniform. For k < m without the shift of
+// Direction, a candidate can have probability 1/(k e^e_s + 2m - k) from 0, and e^e_s times this
+// probability from g. Then no epsilon below e_p + e_s holds.
 func (c *DirectionChannel) ParticipationEpsilon(response float64) float64 {
 	return max(c.m.Epsilon, round.Up(response+c.EpsilonAgainstZero(), 1))
 }
 
 // Participation splits epsilon between a randomised response, which tells whether a record takes
-// part, and the direction m. It sets the Epsilon of both. ParticipationEpsilon of the two is at
-// most epsilon. share is the response's part of epsilon, in (0, 1), and the direction gets
-// everything that remains. At share 0 the direction gets all of epsilon, and the response gets the
-// largest epsilon that this leaves, ln(1 + k/2m (e^epsilon - 1)). For k = m that is ln((1 +
-// e^epsilon)/2), more than half. EpsilonAgainstZero grows with the direction's epsilon. So for the
-// same k, every split that gives one of the two a larger epsilon gives the other a smaller
-// epsilon.
+// part, and the direction m. It sets Epsilon in the response and in the direction so that
+// ParticipationEpsilon is at most epsilon. The argument share, in (0, 1), is the fraction of
+// epsilon for the response, and the direction gets as much as remains. At share 0 the direction
+// gets all of epsilon, and the response gets the largest epsilon that is then still possible, ln(1
+// + k/2m (e^epsilon - 1)). For k = m this is ln((1 + e^epsilon)/2), which is more than half of
+// epsilon. EpsilonAgainstZero grows with the direction's epsilon. So for the same k, a larger
+// epsilon for the response means a smaller epsilon for the direction, and conversely.
 func (m Direction) Participation(epsilon, share float64) (RandomizedResponse, *DirectionChannel, error) {
 	m.Epsilon = epsilon
 	c, err := m.Channel()

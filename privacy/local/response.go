@@ -12,9 +12,9 @@ import (
 // with probability e^Epsilon/(e^Epsilon + Categories - 1), and otherwise one of the other answers,
 // each equally likely (Warner 1965; [Han19] Proposition 2).
 //
-// Guarantee: the answer is Epsilon-locally private, exactly (placeLaw with one favoured place). It
-// is drawn at the user, in a time that does not depend on the answer. Only the answer leaves the
-// user.
+// Guarantee: the answer is Epsilon-locally private, exactly (placeLaw with one favoured place).
+// The answer is drawn on the user's device, in a time that does not depend on the answer. Only the
+// randomised answer leaves the device.
 type RandomizedResponse struct {
 	Epsilon    float64 // in [MinEpsilon, MaxEpsilon]
 	Categories int     // 0 means 2
@@ -35,7 +35,7 @@ func (m RandomizedResponse) Validate() error {
 	return checkLocalEpsilon(m.Epsilon)
 }
 
-// Event returns the cost of one answer to its user.
+// Event returns the privacy cost of one answer for the user who gives it.
 func (m RandomizedResponse) Event() account.Event {
 	return account.PureEvent{Epsilon: m.Epsilon}
 }

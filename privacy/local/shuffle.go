@@ -7,18 +7,18 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// ShuffleEpsilon returns the central epsilon of n messages, one from each of n users, for replacing
-// one user's record. Each message is epsilon0-locally private, and the messages reach the analyst
-// in a hidden, uniformly random order:
+// ShuffleEpsilon returns the central epsilon of n messages, one from each of n users, if one user's
+// record is replaced. Each message is epsilon0-locally private, and the analyst gets the messages
+// in a uniformly random order that stays hidden. The epsilon is
 //
 //	ln(1 + (e^e0 - 1)/(e^e0 + 1) (8 sqrt(e^e0 ln(4/delta))/sqrt n + 8 e^e0/n)),
 //
 // rounded up, at most epsilon0 (Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021,
 // Theorem 3.1; cited, not proved again here). It holds for adaptive messages, where the randomiser
-// of a user may depend on earlier messages of the shuffled order. It assumes that the order, and
-// the sender of each message, stay hidden from all who see the messages. A server that receives the
-// messages one by one from known users is outside of this model. Repeated epochs with fresh orders
-// compose.
+// of a user may depend on earlier messages of the shuffled order. It assumes that everybody who
+// sees the messages knows neither the order nor the sender of a message. So the result does not
+// hold for a server that receives the messages one by one from known users. Repeated epochs with
+// fresh orders compose.
 //
 // It returns an error if the theorem does not apply: epsilon0 > ln(n/(16 ln(2/delta))).
 func ShuffleEpsilon(epsilon0 float64, n int, delta float64) (float64, error) {

@@ -12,13 +12,13 @@ import (
 )
 
 // Vector is a local randomiser that perturbs a whole vector once. It is the input perturbation of
-// [Li20] Section VII, with the sensitivity that the paper does not give
-// (docs/theory.md#perturbed-records). A vector is scaled down to L1 norm Bound and gets Laplace
+// [Li20] Section VII. The paper does not state the sensitivity, which is derived in
+// docs/theory.md#perturbed-records. A vector is scaled down to L1 norm Bound and gets Laplace
 // noise of scale 2 Bound/Epsilon in every coordinate.
 //
-// Guarantee: the result is Epsilon-locally private for any two vectors, exactly, in floating point,
-// too. Two vectors of L1 norm at most Bound are at most 2 Bound apart, and the noise has the
-// Laplace law. (With the radius Bound as the sensitivity, the guarantee would not hold.)
+// Guarantee: the result is Epsilon-locally private for any two vectors. This holds exactly, also in
+// floating point. Two vectors of L1 norm at most Bound are at most 2 Bound apart, and the noise has
+// the Laplace law. (With the radius Bound as the sensitivity, the guarantee would not hold.)
 // Computations on the result cost nothing more.
 type Vector struct {
 	Dim     int     // >= 1
@@ -42,11 +42,11 @@ func (m Vector) Validate() error {
 	return m.Laplace().Validate()
 }
 
-// Event returns the cost of one vector to its user.
+// Event returns the privacy cost of one vector for the user who sends it.
 func (m Vector) Event() account.Event { return account.PureEvent{Epsilon: m.Epsilon} }
 
-// Perturb replaces x, of length Dim, by its perturbed form. A vector that is not finite counts as
-// zero. If Perturb returns an error, x is zero.
+// Perturb replaces the vector x, which has length Dim, by its perturbed form. A vector that is
+// not finite counts as zero. If Perturb returns an error, x is zero.
 func (m Vector) Perturb(x []float64, src *privacy.Source) error {
 	if err := m.Validate(); err != nil {
 		clear(x)

@@ -7,9 +7,9 @@ import (
 	"dyad/privacy/account"
 )
 
-// CheckPureAccountant runs the checks that every account.Accountant must pass that supports PureEvent and
-// LaplaceEvent. The function fresh returns an accountant with an empty composition. The checks use the exact
-// cost of randomised response, which is a mechanism of the given epsilon, and of Laplace noise:
+// CheckPureAccountant runs the checks that an account.Accountant must pass if it supports PureEvent and
+// LaplaceEvent. The function fresh returns an accountant with an empty composition. The checks use two exact
+// costs: the cost of randomised response with the given epsilon, and the cost of Laplace noise:
 //   - k pure releases cost at least as much as k answers of randomised response, in
 //     epsilon at any delta, including 0, and in delta at any epsilon;
 //   - one Laplace release costs at least its exact curve;

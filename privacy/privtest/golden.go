@@ -8,11 +8,11 @@ import (
 	"path/filepath"
 )
 
-// GoldenTable reads the table of reference values. Its rows are quantity, inputs as JSON, expected value,
-// tolerance and source, and the header is removed. The environment variable DYAD_GOLDEN names the file. If
-// DYAD_GOLDEN is not set, the file is shared/golden/privacy.csv next to the repository, and the argument root
-// is the root of the repository. The error wraps fs.ErrNotExist if DYAD_GOLDEN is not set and there is no
-// such file.
+// GoldenTable reads the table of reference values and returns its rows without the header. A row has five
+// cells: the quantity, the inputs as JSON, the expected value, the tolerance and the source. The environment
+// variable DYAD_GOLDEN names the file. If DYAD_GOLDEN is not set, the file is shared/golden/privacy.csv next
+// to the repository, and the argument root is the root of the repository. The error wraps fs.ErrNotExist if
+// DYAD_GOLDEN is not set and there is no such file.
 func GoldenTable(root string) ([][]string, error) {
 	name := os.Getenv("DYAD_GOLDEN")
 	named := name != ""

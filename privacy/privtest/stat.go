@@ -19,9 +19,9 @@ func xlogy(x, y float64) float64 {
 	return x * math.Log(y)
 }
 
-// CheckBinomial tests whether successes out of n were drawn with probability p each. Its false-alarm rate is
-// alpha. It rejects if n KL(successes/n || p) > ln(2/alpha): by Chernoff's bound, each of the two tails has
-// probability at most exp(-n KL) <= alpha/2.
+// CheckBinomial tests whether the number of successes in n independent draws fits a success probability of
+// p. Its false-alarm rate is alpha. It rejects if n KL(successes/n || p) > ln(2/alpha): by Chernoff's bound,
+// each of the two tails has probability at most exp(-n KL) <= alpha/2.
 func CheckBinomial(successes, n int, p, alpha float64) error {
 	if n <= 0 || successes < 0 || successes > n || !(p >= 0 && p <= 1) || !(alpha > 0 && alpha < 1) {
 		return fmt.Errorf("privtest: binomial check of %d of %d, p %v, alpha %v: out of range", successes, n, p, alpha)

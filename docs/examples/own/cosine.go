@@ -6,7 +6,7 @@ import (
 	"dyad/engine"
 )
 
-// Cosine learns weights of features in which records of one class point the same way:
+// Cosine learns weights of the features such that weighted records of one class point in the same direction:
 //
 //	l(w; z, z') = (cos(a, a') - 1[y = y'])^2 / 2,   a = w * x, coordinate by coordinate
 //
@@ -27,8 +27,9 @@ func (Cosine) Definition() string { return "(cos(w x, w x') - 1[y = y'])^2 / 2" 
 // ParamDim implements engine.Loss: one weight a feature.
 func (Cosine) ParamDim(d int) int { return d }
 
-// Constants implements engine.Loss. The gradient has no proved bound: the clip bounds it.
-// Smoothness is infinite, as the rounding of the gradient is not known.
+// Constants implements engine.Loss. No bound of the gradient is proved, so the gradient
+// is clipped. Smoothness is infinite, because the rounding error of the gradient is not
+// known.
 func (l Cosine) Constants(engine.Bounds, float64) (engine.Constants, error) {
 	g := l.Clip
 	if g == 0 {

@@ -12,8 +12,8 @@ import (
 	"dyad/privacy"
 )
 
-// Mean is a kind of run: the mean of one numeric column. It states a certificate, the exact sum and what the released
-// sum means; plan, charge, resume, page, verify and audit work as for every kind.
+// Mean is a kind of run: the mean of one numeric column. The type states a certificate, the exact sum and the meaning
+// of the released sum. The commands plan, charge, resume, page, verify and audit work as they do for every kind.
 type Mean struct {
 	Column       string // its name in the schema
 	middle, half float64
@@ -26,9 +26,9 @@ func (Mean) Info() algorithms.Info {
 	return algorithms.Info{Name: "mean", Title: "Release the mean of a column", Released: "the sum of the column"}
 }
 
-// Reads implements command.Reader: that column alone. Its feature is 0 in the middle of the range and -1 and 1 at
-// its ends: the encoder's factor for one column is sqrt 3, which a range of sqrt 3 times the width undoes, and a row
-// is shortened to norm 1.
+// Reads implements command.Reader. The run reads one column alone. The feature of the column is 0 in the middle of
+// the range, and -1 and 1 at the ends of the range. The encoder's factor for one column is sqrt 3. A range of sqrt 3
+// times the width cancels this factor, and the encoder shortens a row to norm 1.
 func (m Mean) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
 	at := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Name == m.Column })
 	if at < 0 || len(s.Columns[at].Range) != 2 || s.Columns[at].Transform != "" {
@@ -48,8 +48,8 @@ func (m Mean) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error)
 	return m, s, s.Validate()
 }
 
-// Rows implements algorithms.Kind. A feature is in [-1, 1], so that a replaced record moves the sum by at most 2;
-// adding n numbers in float64 errs by at most n^2 2^-52.
+// Rows implements algorithms.Kind. A feature is in [-1, 1], so a replaced record moves the sum by at most 2. The
+// error of adding n numbers in float64 is at most n^2 2^-52.
 func (m Mean) Rows(s algorithms.KindShape) (algorithms.Releases, error) {
 	n := float64(s.Records)
 	c, err := privacy.RecordSum{Radius: 1, Weight: 1, Error: n * n * 0x1p-52, Name: "sum of the column"}.Certify()

@@ -13,9 +13,10 @@ import (
 //
 //	w_t = Pi_C[w_(t-1) - Length g_t/|g_t|],   g_t = grad L(w_(t-1)) + N(0, sigma^2 I)
 //
-// Every g_t is released, with noise for T releases of a mean gradient; the steps are computed
-// from them (docs/theory.md#noisy-gradients). A loss with a start at its own optimum along
-// every direction (w = 0 of Cosine) moves as well.
+// Every noisy gradient g_t is released. The noise is calibrated for T releases of a mean
+// gradient, and the steps are computed from the released gradients
+// (docs/theory.md#noisy-gradients). The iterates also move if the gradient at the start is 0,
+// as for Cosine at w = 0.
 type NormalisedDescent struct {
 	Steps  int     // T; 0 means 20
 	Length float64 // of a step; 0 means 2 r/T
@@ -64,8 +65,8 @@ func (a NormalisedDescent) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
 	return p, p.PromiseOneRecord(certificate, noise, a.Steps)
 }
 
-// Train implements algorithms.Algorithm. It leaves its state after every step, so that a run
-// that was killed goes on there.
+// Train implements algorithms.Algorithm. It stores its state after every step, so a run that
+// was killed continues from the last stored state.
 func (a NormalisedDescent) Train(ctx context.Context, ev engine.Evaluator, p *algorithms.Plan, s privacy.Session,
 	t algorithms.Tracker) ([]float64, error) {
 	problem := ev.Kernel().Problem()

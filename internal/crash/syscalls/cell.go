@@ -45,7 +45,7 @@ type result struct {
 // delta is the delta at which totals are compared.
 const delta = 1e-5
 
-// books holds the entries of the ledger for the runs that are not in the template.
+// books holds the ledger entries of the runs that are not in the template.
 type books struct {
 	charges  []string          // runs, in order
 	digests  map[string]string // of finished runs: what the finish line has
@@ -182,7 +182,7 @@ func (c command) left(p program, t *template, b *books, e ended) (rule string, w
 	return rule, whole, err
 }
 
-// open returns the run to resume: the first run without its named result.
+// open returns the run that must be resumed. It is the first run without its named result.
 func (c command) open(p program, b *books) string {
 	all, _ := digestsOf(p.dir)
 	for _, run := range b.charges {

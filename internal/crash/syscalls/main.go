@@ -50,7 +50,8 @@ type options struct {
 	workers      int
 }
 
-// table is all cells in an order of the seed. A call that a command never makes has no place.
+// table holds all cells in an order that the seed determines. For a call that a command never
+// makes, the cell has no places.
 func table(random *rand.Rand, places map[string]map[string][]int) (cells []cell) {
 	for _, c := range commands {
 		for _, s := range calls {

@@ -73,7 +73,7 @@ var commands = []command{
 	{"data pack", "data pack p.csv --schema p.yaml --out out.dyadpack", "out.dyadpack", file, 0, ""},
 }
 
-// noRow are commands with --ledger that have no row, and why.
+// noRow lists the commands with --ledger that have no row, with the reasons.
 var noRow = map[string]string{
 	"ledger sign": "writes the file that a run with a key writes, by the same function; TestSignatureAfterACrash " +
 		"stops it at every stage",

@@ -13,8 +13,8 @@ import (
 // cannot be added.
 var dataIDs = []string{"clinic", "people", "users"}
 
-// template is the folder that every cell starts from a copy of: private data, a ledger with a finished run, and its
-// model.
+// template is a folder with private data, a ledger with a finished run, and the model of this run. Every cell
+// starts with a copy of this folder.
 type template struct {
 	dir    string
 	books  *books

@@ -50,7 +50,8 @@ type Paper struct{ Name, Title string }
 // Plans holds the plans of the papers.
 var Plans fs.FS = plans.Files
 
-// Items returns the items of the plans in files, by paper and name. Schemas are read by name from schemas.
+// Items returns the items of the plans in files, sorted by paper and name. Schemas are read from schemas
+// by their names.
 func Items(files, schemas fs.FS) ([]Item, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
@@ -115,8 +116,9 @@ func parts(items []Item, names ...string) (all []Part) {
 	return all
 }
 
-// Select returns the items of a paper and of a name, or the part of an item such as figure4-susy. An empty paper or
-// name selects all. Select returns an error if there are no such items.
+// Select returns the items with the given paper and name. The name can also be the name of a part of an item, such
+// as figure4-susy. An empty paper selects all papers, and an empty name selects all names. Select returns an error
+// if there are no such items.
 func Select(all []Item, paper, name string) ([]Item, error) {
 	var out []Item
 	var names []string
@@ -162,7 +164,7 @@ type State struct {
 	Item  string `json:"item"`
 	Title string `json:"title"`
 	State string `json:"state"`
-	// Why lists missing data with how to get them, or the reason why the item cannot be run.
+	// Why lists the missing data and tells how to get them, or it states why the item cannot be run.
 	Why        []string `json:"why,omitempty"`
 	Done       int      `json:"runs_done"`
 	Runs       int      `json:"runs"`
@@ -170,8 +172,8 @@ type State struct {
 	Repeatable string   `json:"command,omitempty"` // the command of an item that the runner does not run
 }
 
-// State reads the results in the folder out and looks for the data in folders. Results of commands may be in
-// committed instead.
+// State reads the results in the folder out and looks for the data in folders. Results of commands can also
+// be in the folder committed.
 func (i Item) State(out, committed string, folders []string) (State, error) {
 	s := State{Paper: i.Paper, Item: i.Name, Title: i.title()}
 	incomplete := false

@@ -9,7 +9,7 @@ import (
 	"dyad/internal/experiment"
 )
 
-// slope is the measured exponent of a rate next to the exponent of a theorem.
+// slope holds the measured exponent of a rate and the exponent that a theorem claims.
 type slope struct {
 	experiment.PaperRate
 	Slope, Low, High float64 // with a 95 % bootstrap interval over splits; NaN without one

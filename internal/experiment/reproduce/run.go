@@ -19,11 +19,12 @@ import (
 type Options struct {
 	// Out is the folder of results. Committed is the folder of results in the repository (bench/results).
 	Out, Committed string
-	// Options are for every plan, which has a Progress of its own.
+	// Options are the options of every plan, except for Progress.
 	experiment.Options
-	// Quick runs only the first data set, size and epsilon of every plan, once. Commands are given in a short form.
+	// Quick runs every plan only for its first data set, size and epsilon, and only once. Outcomes state the short
+	// forms of commands.
 	Quick bool
-	// Progress is informed of the progress of a part.
+	// Progress is called to report the progress of a part.
 	Progress func(part string, p experiment.Progress)
 }
 
@@ -33,12 +34,12 @@ type Outcome struct {
 	CSV  string `json:"csv,omitempty"`
 	// Skipped is the reason why the item was not run, such as missing data.
 	Skipped string `json:"skipped,omitempty"`
-	// Laboratory is the command that makes the result. It is run in the root of the repository.
+	// Laboratory is the command that computes the result. It must be run in the root of the repository.
 	Laboratory string `json:"laboratory,omitempty"`
 }
 
 // Run runs the parts of an item that have no result yet, and the missing runs of a part with an incomplete
-// file. A part with missing data is skipped, with the reason in its Outcome.
+// file. A part with missing data is skipped, and its Outcome states the reason.
 func (i Item) Run(ctx context.Context, o Options) ([]Outcome, error) {
 	var all []Outcome
 	for _, p := range i.Parts {

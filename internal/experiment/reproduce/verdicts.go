@@ -16,8 +16,8 @@ import (
 	"dyad/privacy/durable"
 )
 
-// WritePages writes the pages of the papers of some items: PAPER.html with the prefix reproduce-, papers.md and
-// verdicts.md.
+// WritePages writes pages about the papers of the given items. It writes reproduce-PAPER.html for each paper,
+// and papers.md and verdicts.md for all papers.
 func WritePages(dir string, all, items []Item, out, committed string,
 	catalogue []algorithms.Info) (paths []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {

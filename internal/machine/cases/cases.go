@@ -13,11 +13,12 @@ import (
 	"dyad/kernels"
 )
 
-// prepare makes a case ready for a target. It returns nil if an earlier target was enough
-// or the target has no kernel for it.
+// prepare makes a case ready for a target. It returns nil if one earlier target was
+// sufficient for the case, or if the target has no kernel for the case.
 type prepare func(ctx context.Context, o Options, t target) (*prepared, error)
 
-// defaultRadius is the default radius of training with many records: there scores lie in more than one bin.
+// defaultRadius is the default radius of training with many records. With this radius the scores lie in
+// more than one bin.
 const defaultRadius = 10
 
 // cases are the lines of a measurement.
@@ -159,7 +160,7 @@ func sums(n int) prepare {
 	}
 }
 
-// knn classifies a tenth as many records as there are to search.
+// knn classifies records by their nearest neighbours. It classifies a tenth as many records as it searches.
 func knn(n, d int) prepare {
 	return once(func(ctx context.Context, o Options) (*prepared, error) {
 		train, err := dataset.SyntheticScores(n, d, 1)
@@ -198,7 +199,7 @@ func auc(n int) prepare {
 	})
 }
 
-// once is a case of the CPU that chooses the variant itself.
+// once returns a case that is measured only once, on the CPU, because its code chooses the kernel variant itself.
 func once(make func(context.Context, Options) (*prepared, error)) prepare {
 	done := false
 	return func(ctx context.Context, o Options, t target) (*prepared, error) {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// CPUModel returns the name of the CPU, or a text that the name is unknown.
+// CPUModel returns the name of the CPU, or "CPU not known".
 func CPUModel() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package cases measures the speed of the methods of Dyad on this machine, and the speed as a share of the
-// machine's own peak. dyad lab bench prints these measurements.
+// Package cases measures the speed of Dyad's methods on this machine, also as a share of the machine's
+// peak speed. The command dyad lab bench prints these measurements.
 package cases
 
 import (
@@ -19,31 +19,32 @@ import (
 type Options struct {
 	// Quick selects smaller sizes and fewer runs.
 	Quick bool
-	// Only selects the cases whose method contains this text. If it is empty, all cases are measured.
+	// Only selects the cases whose method has a name that contains this text. If Only is empty, all cases are measured.
 	Only string
-	// Records replaces the number of records of every case. If it is 0, each case keeps its number.
+	// Records replaces the number of records of every case. If Records is 0, each case keeps its own number.
 	Records int
-	// Runs is the number of timed runs after one warm-up run. If it is 0, 11 applies, or 3 if Quick is set.
+	// Runs is the number of timed runs after one warm-up run. If Runs is 0, the number is 11, or 3 if Quick is set.
 	Runs int
-	// Workers is the number of goroutines. If it is 0, one is used, so that lines show one core.
+	// Workers is the number of goroutines. If it is 0, one goroutine is used, so that the lines
+	// show the performance of one core.
 	Workers int
-	// Variants are the kernel variants to measure. If it is nil, all variants of this processor are measured.
+	// Variants are the kernel variants to measure. If Variants is nil, all variants of this processor are measured.
 	Variants []kernels.Variant
-	// Devices are the devices on which gradients are measured, one after another for each case. If it is nil,
-	// the CPU is measured. Devices without a kernel for a case are skipped for this case.
+	// Devices are the devices on which gradients are measured, one after another for each case. If Devices is
+	// nil, only the CPU is measured. A device without a kernel for a case is skipped for this case.
 	Devices []Device
-	// Peers are times of other programs for comparison with the CPU's times.
+	// Peers are times of other programs, to be compared with the times of the CPU.
 	Peers Peers
 }
 
 // Device is a backend to measure.
 type Device struct {
 	Name string
-	// Backend computes on the device. If it is nil, the device is the CPU with its variants.
+	// Backend computes on the device. If Backend is nil, the device is the CPU with its variants.
 	Backend engine.Backend
 }
 
-// Line is the measurement of one case on one variant.
+// Line is the measurement of one case with one kernel variant.
 type Line struct {
 	Method  string `json:"method"`
 	Device  string `json:"device"`
@@ -61,17 +62,20 @@ type Line struct {
 	// Rate is the work per second of Seconds, in units of Unit: "pairs" or "scores".
 	Rate float64 `json:"rate"`
 	Unit string  `json:"unit"`
-	// Share is the median share of the peak of the kind Of. It is the number of operations, or of bytes read
-	// and written, per second of processor time, divided by the peak of one core. The peak is measured right
-	// before and after the run, because other programs slow both. BestShare is the largest share, from the
-	// least disturbed run. Share is 0 if the work is not counted in operations or bytes.
+	// Share is the median, over the runs, of the share of the peak performance that a run reaches. Of names
+	// the kind of the peak. The share is the number of operations, or of bytes read and written, per second
+	// of processor time, divided by the peak of one core. The peak is measured right before and after each
+	// run, because other programs slow down the run and the peak alike. BestShare is the share of the run
+	// that was disturbed least, which is the largest share. Share is 0 if the work is not counted in
+	// operations or bytes.
 	Share     float64 `json:"share_of_peak,omitempty"`
 	BestShare float64 `json:"best_share_of_peak,omitempty"`
 	Of        string  `json:"peak,omitempty"` // "FMA", "FMA fp32" or "copy"
-	// Peak is the median of this peak in Gflop/s or GB/s of one core.
+	// Peak is the median of the measured peaks of one core, in Gflop/s or GB/s.
 	Peak float64 `json:"peak_rate,omitempty"`
-	// PeerRatio is the processor time of the fastest of Options.Peers for the same method and sizes, divided by
-	// Processor. Peer is the name of this program.
+	// PeerRatio compares the fastest program of Options.Peers for the same method and sizes with this
+	// measurement. It is the processor time of that program divided by Processor. Peer is the name of that
+	// program.
 	PeerRatio float64 `json:"ratio_to_peer,omitempty"`
 	Peer      string  `json:"peer,omitempty"`
 }

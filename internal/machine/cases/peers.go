@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Peers holds times of other programs for the same work as the lines of a measurement, measured on one machine.
-// The zero value is empty.
+// Peers holds times that other programs take for the work of the lines of a measurement. All times were
+// measured on one machine. The zero value is empty.
 type Peers struct {
 	// CPU is the name of the processor, as CPUModel returns it.
 	CPU  string
 	best map[work]peer
 }
 
-// work is what two lines must have in common to be compared.
+// work holds the method and the sizes. Two lines are compared only if their work is equal.
 type work struct {
 	method string
 	n, d   int
@@ -32,8 +32,8 @@ type peer struct {
 const peerColumns = "peer,method,n,d,wall_s,cpu_s"
 
 // Read adds the times of a file of bench/peers. The file has lines in the columns of peerColumns, where d may
-// be empty, and a comment "# cpu: NAME". Read returns an error for other lines, for a file without this
-// comment, and if the times so far are of another processor.
+// be empty, and a comment "# cpu: NAME". Read returns an error if the file has other lines or lacks this
+// comment, or if the times that were read before are of another processor.
 func (p *Peers) Read(r io.Reader) error {
 	cpu, started, s := "", false, bufio.NewScanner(r)
 	for line := 1; s.Scan(); line++ {

@@ -21,8 +21,8 @@ type Bits struct {
 	secret bool
 }
 
-// NewBits returns the stream of a key. The argument secret states whether the key is secret or may be known
-// to others.
+// NewBits returns the stream that a key determines. The argument secret states whether the key is secret.
+// If it is false, others may know the key.
 func NewBits(key [32]byte, secret bool) *Bits {
 	c := rand.NewChaCha8(key)
 	return &Bits{next: bitsBuffer, secret: secret, fill: func(buf *[bitsBuffer]uint64) {
@@ -59,8 +59,8 @@ func (b *Bits) refill() {
 	b.next = 0
 }
 
-// Bit returns one uniform bit, 0 or 1. It takes bits from words of its own, so every bit of the stream is
-// used at most once.
+// Bit returns one uniform bit, 0 or 1. It draws separate words of the stream for its bits, so every bit
+// of the stream is used at most once.
 func (b *Bits) Bit() uint64 {
 	if b.nbits == 0 {
 		b.bits, b.nbits = b.Uint64(), 64

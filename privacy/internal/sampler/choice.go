@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// PermuteAndFlip returns the index of a score. It visits the scores in a uniformly random order and takes
-// score q with probability exp(-(largest - q) num/den), until it takes one. The result is exact, because no
-// rounded operation is used. scores must not be empty, differences of scores must fit in an int64, num must
-// be positive, and den must be positive and below 2^63.
+// PermuteAndFlip returns the index of a score. It visits the scores in a uniformly random order and accepts
+// score q with probability exp(-(largest - q) num/den). It stops at the first score that it accepts. The
+// result is exact, because no rounded operation is used. scores must not be empty, differences of scores
+// must fit in an int64, num must be positive, and den must be positive and below 2^63.
 func PermuteAndFlip(scores []int64, num, den uint64, src *Bits) int {
 	largest := scores[0]
 	order := make([]int, len(scores))
@@ -26,8 +26,8 @@ func PermuteAndFlip(scores []int64, num, den uint64, src *Bits) int {
 }
 
 // Exponential returns index i of the scores with probability proportional to exp(q_i num/den). It draws
-// indices uniformly until it takes one, which has probability exp(-(largest - q_i) num/den). It is exact, and
-// the conditions on its arguments are as for PermuteAndFlip.
+// indices uniformly and accepts index i with probability exp(-(largest - q_i) num/den), until it accepts an
+// index. The result is exact. The arguments must satisfy the conditions of PermuteAndFlip.
 func Exponential(scores []int64, num, den uint64, src *Bits) int {
 	largest := slices.Max(scores)
 	for {

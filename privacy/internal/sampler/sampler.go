@@ -1,11 +1,11 @@
-// Package sampler draws random bits and exact noise. The result of adding noise is the rounding of query +
-// continuous noise to a grid. The rounding is decided from as many random digits as necessary.
+// Package sampler draws random bits and exact noise. Adding noise returns the sum of the query and
+// continuous noise, rounded to a grid. The functions draw as many random digits as the rounding requires.
 package sampler
 
 // The functions Gaussian, Laplace and KNorm replace every x[i] by the multiple of grid nearest to x[i] + Z_i.
-// A tie goes up. Here x[i] is the exact dyadic number that the float64 represents, and Z is drawn exactly
-// from its continuous law. All x[i] must be finite. sigma and scale must be positive and finite, and grid
-// must be a power of two.
+// If two multiples are equally near, the larger multiple is used. Here x[i] is the exact dyadic number that
+// the float64 represents, and Z is drawn exactly from its continuous law. All x[i] must be finite. sigma and
+// scale must be positive and finite, and grid must be a power of two.
 
 // Gaussian adds independent N(0, sigma^2) noise.
 func Gaussian(x []float64, sigma, grid float64, src *Bits) {
@@ -22,8 +22,9 @@ func KNorm(x []float64, scale, grid float64, src *Bits) {
 	knorm(x, scale, grid, releaseDigits(src))
 }
 
-// Normal returns an exact standard normal draw, truncated to about 2^-52 relative to its whole part and 1. It
-// is for coins that no guarantee depends on, and never for noise.
+// Normal returns a standard normal number. The number is drawn exactly and then truncated, with an error of
+// about 2^-52 relative to its whole part and 1. It is used for random choices that no guarantee depends on,
+// and never for noise.
 func Normal(src *Bits) float64 {
 	z := releaseDigits(src).normal()
 	return z.float64()
