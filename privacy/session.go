@@ -4,7 +4,7 @@ import "errors"
 
 // ErrUnplanned is wrapped by the error of a release that the charged plan does not contain, or that exceeds
 // the plan.
-var ErrUnplanned = errors.New("privacy: release was not planned and charged")
+var ErrUnplanned = errors.New("privacy: the release was not planned and charged")
 
 // Session is the only source of randomness and the only exit of an algorithm. The result of an algorithm may
 // depend on the data only through released vectors.
