@@ -132,7 +132,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		m["plan"].(map[string]any)["problem"].(map[string]any)["radius"] = 2.
 	}
 	scores, distances := "--model mlp --hidden 2 --steps 3", "--model mlp --hidden 2 --task metric --dim 2 --steps 3 --similarity distance --loss square"
-	lossOf, kindOf := "the loss of a network and its parameters", "the kind of a network and what it has"
+	lossOf, kindOf := "the loss of a network, its parameters", "the kind of a network and its other fields"
 	stream := "online --records 200 --every 20 --state "
 	evaluation := "evaluate descent.json --mean-loss"
 	descent := verifiable(t, dir, "descent", verified["descent"])

@@ -157,7 +157,7 @@ func Keep(name string) (*File, error) {
 }
 
 // ErrBusy is wrapped by the error if another process holds the lock of a file.
-var ErrBusy = errors.New("another process is using it")
+var ErrBusy = errors.New("it is in use by another process")
 
 // Close closes the file and releases the lock. It does not remove the file.
 func (f *File) Close() error {
