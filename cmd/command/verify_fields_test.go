@@ -202,6 +202,7 @@ var forgeries = []forgery{
 	{why: "the same number of classifiers", flags: "evaluate descent.json", from: `"cells": [0-9]+`, to: `"classifiers": 2`},
 	{why: "in one tuple of an epoch", flags: "pairs train --tuple 4 --loss triplet", from: `"group": 1`, to: `"group": 2`},
 	{why: "hidden iterates expands", flags: "--algorithm convergent-descent", from: `"(update_error|step_size|noise_to_radius)": [0-9.e-]+`, to: `"update_error": 9, "step_size": 100`},
+	{why: "an average is 1e-30", flags: "--algorithm dpgdc", from: `"output_error": [0-9.e-]+`, to: `"output_error": 1e-30`},
 	{why: "of an update", flags: "--algorithm dpgdsc", from: `"update_error": [0-9.e-]+`, to: `"update_error": 1e-30`},
 	{why: "the pair diameter Dg of a clipped score", flags: "--model mlp --hidden 2 --steps 3", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},
 	{why: "the pair diameter Dg of a clipped embedding", flags: "--model mlp --hidden 2 --steps 3 --task metric --dim 2", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},

@@ -254,7 +254,7 @@ func TestVerifyCoversNoMomentsOfNetworks(t *testing.T) {
 		m[key] = of[key]
 	}
 	m["report"] = map[string]any{"guarantee": m["guarantee"]}
-	if v := checker.Check(sealed(t, m)); v.Verdict != checker.NotCovered || !strings.Contains(v.Why, "a network of another kind of run") {
+	if v := checker.Check(sealed(t, m)); v.Verdict != checker.NotCovered || !strings.Contains(v.Why, "or networks from this kind of run") {
 		t.Errorf("%+v", v)
 	}
 }
