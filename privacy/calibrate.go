@@ -25,11 +25,12 @@ import (
 // Gaussian noise never gives pure epsilon-DP. Use CalibratePure in that case.
 func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) {
 	if c.IsZero() {
-		return Gaussian{}, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
+		return Gaussian{}, errors.New("privacy: calibrating noise: the certificate is empty; create it with a " +
+			"constructor")
 	}
 	if c.joint() && releases != 1 {
-		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: the certificate covers all releases together; ask for "+
-			"noise of 1 release, not of %d", releases)
+		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: the certificate covers all releases together, "+
+			"so the number of releases must be 1, not %d", releases)
 	}
 	if err := b.Validate(); err != nil {
 		return Gaussian{}, err
@@ -39,7 +40,8 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 			"epsilon; choose delta > 0, for example DefaultDelta(n), or call CalibratePure")
 	}
 	if releases < 1 {
-		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: %d releases, must be at least 1", releases)
+		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: the number of releases is %d, but must be at "+
+			"least 1", releases)
 	}
 	if _, sampled := c.sampled(); sampled {
 		return batchNoises.Get(batchQuestion{c, b, releases},
@@ -63,7 +65,8 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 		}
 		sigma *= 1 + step
 	}
-	return Gaussian{}, fmt.Errorf("privacy: calibrating noise: epsilon %v with delta %v is beyond the precision of float64", b.Epsilon, b.Delta)
+	return Gaussian{}, fmt.Errorf("privacy: calibrating noise: float64 is not precise enough for epsilon %v with "+
+		"delta %v", b.Epsilon, b.Delta)
 }
 
 // PureNoise selects the kind of noise for a guarantee of pure epsilon-DP.
@@ -104,7 +107,7 @@ func (k PureNoise) String() string {
 // kind is unknown, or if a number overflows float64.
 func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoise) (Mechanism, error) {
 	if c.IsZero() {
-		return nil, errors.New("privacy: calibrating noise: the certificate is empty, build it with a constructor")
+		return nil, errors.New("privacy: calibrating noise: the certificate is empty; create it with a constructor")
 	}
 	if rate, _ := c.Poisson(); rate > 0 {
 		return nil, errors.New("privacy: calibrating noise: Poisson batches need Gaussian noise; choose delta > 0")
@@ -117,7 +120,8 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 		return nil, err
 	}
 	if coordinates < 1 {
-		return nil, fmt.Errorf("privacy: calibrating noise for %d coordinates, must be at least 1", coordinates)
+		return nil, fmt.Errorf("privacy: calibrating noise: the number of coordinates is %d, but must be at least 1",
+			coordinates)
 	}
 	var build func(scale float64) Mechanism
 	scale := c.Sensitivity() / epsilon
@@ -148,5 +152,5 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 		}
 		scale *= 1 + step
 	}
-	return nil, fmt.Errorf("privacy: calibrating noise: epsilon %v is beyond the precision of float64", epsilon)
+	return nil, fmt.Errorf("privacy: calibrating noise: float64 is not precise enough for epsilon %v", epsilon)
 }

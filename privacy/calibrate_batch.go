@@ -109,8 +109,8 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 		}
 		sigma *= 1 + step
 	}
-	return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches: epsilon %v with delta %v is beyond the "+
-		"precision of the accountant", b.Epsilon, b.Delta)
+	return Gaussian{}, fmt.Errorf("privacy: calibrating noise on batches: the accountant is not precise enough for "+
+		"epsilon %v with delta %v", b.Epsilon, b.Delta)
 }
 
 type batchQuestion struct {

@@ -77,7 +77,7 @@ func TestCalibratePureRefuses(t *testing.T) {
 		{privacy.Certificate{}, 1, 1, privacy.KNormNoise, "certificate is empty"},
 		{one, 0, 1, privacy.KNormNoise, "epsilon is 0"},
 		{one, math.Inf(1), 1, privacy.KNormNoise, "epsilon is +Inf"},
-		{one, 1, 0, privacy.LaplaceNoise, "0 coordinates"},
+		{one, 1, 0, privacy.LaplaceNoise, "coordinates is 0"},
 		{one, 1, 1, 7, "PureNoise(7) is unknown"},
 		{huge, 0.1, 1, privacy.KNormNoise, "scale is +Inf"},
 		{huge, 1, 5, privacy.LaplaceNoise, "scale is +Inf"},

@@ -29,7 +29,8 @@ func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]
 		return nil, err
 	}
 	if len(certificates) == 0 || len(certificates) != len(shares) {
-		return nil, errors.New("privacy: calibrating noise: want at least one release, and a share of the budget for each")
+		return nil, errors.New("privacy: calibrating noise: there must be at least one release, and every release " +
+			"needs a share of the budget")
 	}
 	var sum float64
 	for i, c := range certificates {
@@ -37,8 +38,8 @@ func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]
 			return nil, fmt.Errorf("privacy: calibrating noise: the share of release %d is %v, must be positive", i+1, shares[i])
 		}
 		if c.IsZero() || c.form != nil {
-			return nil, fmt.Errorf("privacy: calibrating noise: release %d needs a certificate of a single release on all "+
-				"records", i+1)
+			return nil, fmt.Errorf("privacy: calibrating noise: release %d needs a certificate that covers one "+
+				"release computed from all records", i+1)
 		}
 		sum += shares[i]
 	}
@@ -76,6 +77,6 @@ func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]
 			return noise, nil
 		}
 	}
-	return nil, fmt.Errorf("privacy: calibrating noise: epsilon %v with delta %v is beyond the precision of float64",
+	return nil, fmt.Errorf("privacy: calibrating noise: float64 is not precise enough for epsilon %v with delta %v",
 		b.Epsilon, b.Delta)
 }

@@ -58,8 +58,8 @@ func TestCalibrateRefuses(t *testing.T) {
 		{one, privacy.Budget{Delta: 1e-5}, 1, "epsilon is 0"},
 		{one, privacy.Budget{Epsilon: math.Inf(1), Delta: 1e-5}, 1, "epsilon is +Inf"},
 		{one, privacy.Budget{Epsilon: 1, Delta: 1}, 1, "delta is 1"},
-		{one, good, 0, "0 releases"},
-		{one, good, -3, "-3 releases"},
+		{one, good, 0, "releases is 0"},
+		{one, good, -3, "releases is -3"},
 		{huge, good, 1, "sigma is +Inf"},
 	} {
 		if m, err := privacy.CalibrateGaussian(c.c, c.b, c.releases); err == nil || !strings.Contains(err.Error(), c.want) || m != (privacy.Gaussian{}) {

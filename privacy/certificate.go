@@ -194,8 +194,9 @@ func (c Certificate) Equal(o Certificate) bool { return c == o }
 
 func newCertificate(exact, total float64, released, derivation string) (Certificate, error) {
 	if !(exact > 0) || !(total >= exact) || math.IsInf(total, 0) {
-		return Certificate{}, fmt.Errorf("privacy: certificate of %s is %v (exact) and %v (computed), want positive finite "+
-			"numbers: a step size, bound or constant overflows or is zero", released, exact, total)
+		return Certificate{}, fmt.Errorf("privacy: the sensitivity of %s is %v in exact and %v in computed "+
+			"numbers, but both must be positive and finite; a step size, bound or constant overflows or is zero",
+			released, exact, total)
 	}
 	return Certificate{exact: exact, total: total, derivation: derivation, released: released}, nil
 }

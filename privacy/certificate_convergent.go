@@ -40,15 +40,16 @@ type LastIterate struct {
 func (l LastIterate) Certify() (Certificate, error) {
 	err := errors.Join(l.validate(), positive("step size", l.StepSize), nonNegative("update error", l.UpdateError))
 	if !(l.PairFraction > 0 && l.PairFraction <= 1) || l.Steps < 1 || l.Coordinates < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs, %d steps and %d coordinates; want a fraction in "+
-			"(0, 1], and at least 1 step and 1 coordinate", errCertificate, l.PairFraction, l.Steps, l.Coordinates))
+		err = errors.Join(err, fmt.Errorf("%w: the fraction of the pairs is %v, with %d steps and %d coordinates, "+
+			"but the fraction must be in (0, 1], and there must be at least 1 step and 1 coordinate",
+			errCertificate, l.PairFraction, l.Steps, l.Coordinates))
 	}
 	if math.IsInf(l.Diameter, 1) {
 		err = errors.Join(err, fmt.Errorf("%w: the diameter must be finite", errCertificate))
 	}
 	if f, _ := math.Frexp(l.Grid); f != 0.5 {
-		err = errors.Join(err, fmt.Errorf("%w: the state's grid is %v, must be a power of two, because only a state on a "+
-			"grid is known to hide its past", errCertificate, l.Grid))
+		err = errors.Join(err, fmt.Errorf("%w: the grid of the state is %v, but must be a power of two, because "+
+			"the proof that the state hides the earlier states needs a grid", errCertificate, l.Grid))
 	}
 	if limit := l.StepSize * (l.Smoothness + 2*l.StrongConvexity) * (1 + 0x1p-50); !(limit <= 2) {
 		err = errors.Join(err, fmt.Errorf("%w: step size %v exceeds 2/(L + 2 alpha) = %v, and a longer step can expand "+
@@ -70,10 +71,11 @@ func (l LastIterate) Certify() (Certificate, error) {
 	total := max(exact, account.ConvergentSensitivity(h.gap, h.contraction, h.diameter, h.steps))
 	c, err := newCertificate(exact, total,
 		"last iterate of noisy projected gradient descent",
-		fmt.Sprintf("all iterates but the last stay secret; a step contracts the distance of two runs by c = %.9g, and then "+
-			"increases it by at most s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g; the distance is at most D = %.6g; the "+
-			"sensitivity is sigma mu of the convergent bound; Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, "+
-			"T = %d, rho = %.3g, grid h = %.3g (docs/theory.md#hidden-iterates)",
+		fmt.Sprintf("all iterates but the last stay secret; a step contracts the distance of two runs by c = %.9g, "+
+			"and then increases it by at most s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g; the distance is at most D "+
+			"= %.6g; the sensitivity is sigma times the mu of the convergent bound; Dg = %.6g, eta = %.6g, p = "+
+			"%.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g "+
+			"(docs/theory.md#hidden-iterates)",
 			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.PairFraction, l.Steps, l.UpdateError, l.Grid))
 	c.form = h
 	return stated("hidden-iterates", l, c, err)

@@ -33,7 +33,7 @@ func (c Curvature) validate() error {
 		return fmt.Errorf("%w: diameter is %v, must be positive", errCertificate, c.Diameter)
 	}
 	return errors.Join(positive("pair diameter Dg", c.PairDiameter),
-		nonNegative("smoothness L (finite: output perturbation needs a smooth loss)", c.Smoothness),
+		nonNegative("smoothness L, which output perturbation needs to be finite,", c.Smoothness),
 		nonNegative("strong convexity alpha", c.StrongConvexity))
 }
 
@@ -84,8 +84,9 @@ type GradientDescent struct {
 func (g GradientDescent) Certify() (Certificate, error) {
 	err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError))
 	if !(g.PairFraction > 0 && g.PairFraction <= 1) || g.Steps < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: fraction %v of the pairs and %d steps; want a fraction in (0, 1] and at "+
-			"least 1 step", errCertificate, g.PairFraction, g.Steps))
+		err = errors.Join(err, fmt.Errorf("%w: the fraction of the pairs is %v and the number of steps is %d, but "+
+			"the fraction must be in (0, 1] and there must be at least 1 step",
+			errCertificate, g.PairFraction, g.Steps))
 	}
 	if err != nil {
 		return Certificate{}, err
@@ -101,9 +102,9 @@ func (g GradientDescent) Certify() (Certificate, error) {
 		}
 	}
 	certified, err := newCertificate(exact, total, "last iterate of projected gradient descent",
-		fmt.Sprintf("delta_t = c delta_(t-1) + p Dg eta + 2 rho, at most diam C; c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g "+
-			"of the pairs contain one record, T = %d, rho = %.3g, diam C = %.6g (docs/theory.md#recursion; [Xue21] Lemma "+
-			"1, tightened)",
+		fmt.Sprintf("the sensitivity is delta_T, where delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C); c "+
+			"= %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = "+
+			"%.6g (docs/theory.md#recursion; [Xue21] Lemma 1, tightened)",
 			c, g.PairDiameter, g.StepSize, g.PairFraction, g.Steps, g.UpdateError, g.Diameter))
 	return stated("recursion", g, certified, err)
 }

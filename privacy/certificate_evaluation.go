@@ -56,8 +56,8 @@ func (s ClassPairSum) CountWeight() float64 {
 func (s ClassPairSum) Certify() (Certificate, error) {
 	// beyond these limits 2 L (n-1) would be rounded
 	if s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20 {
-		return Certificate{}, fmt.Errorf("%w: sums over pairs of classes of %d records with %d levels, want 2 to 2^31 "+
-			"and 1 to 2^20", errCertificate, s.Records, s.Levels)
+		return Certificate{}, fmt.Errorf("%w: a sum over pairs of classes has %d records and %d levels, but needs "+
+			"2 to 2^31 records and 1 to 2^20 levels", errCertificate, s.Records, s.Levels)
 	}
 	if err := nonNegative("error of a sum over pairs", s.Error); err != nil {
 		return Certificate{}, err
@@ -67,7 +67,7 @@ func (s ClassPairSum) Certify() (Certificate, error) {
 	length := 1
 	if s.Counted {
 		length = 2
-		why += ", and the number of positives is free"
+		why += ", and the number of positives adds nothing to the sensitivity"
 	}
 	return evaluationCertificate(s, 2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, length, s.Name,
 		why, "class-pairs")
@@ -89,7 +89,8 @@ type CellCounts struct {
 // Checked by Coq: Classes.cell_counts, Classes.cell_counts_manhattan.
 func (c CellCounts) Certify() (Certificate, error) {
 	if c.Cells < 1 {
-		return Certificate{}, fmt.Errorf("%w: %d cells, want at least 1", errCertificate, c.Cells)
+		return Certificate{}, fmt.Errorf("%w: there are %d cells, but there must be at least 1",
+			errCertificate, c.Cells)
 	}
 	if err := nonNegative("error of counts", c.Error); err != nil {
 		return Certificate{}, err
@@ -116,7 +117,8 @@ type RightCounts struct {
 // Checked by Coq: Classes.right_counts, Classes.right_counts_manhattan.
 func (r RightCounts) Certify() (Certificate, error) {
 	if r.Classifiers < 1 {
-		return Certificate{}, fmt.Errorf("%w: %d classifiers, want at least 1", errCertificate, r.Classifiers)
+		return Certificate{}, fmt.Errorf("%w: there are %d classifiers, but there must be at least 1",
+			errCertificate, r.Classifiers)
 	}
 	if err := nonNegative("error of counts", r.Error); err != nil {
 		return Certificate{}, err
@@ -127,7 +129,8 @@ func (r RightCounts) Certify() (Certificate, error) {
 	}
 	return evaluationCertificate(r, exact, 2*r.Error, r.Manhattan, r.Classifiers,
 		"numbers of records that are classified correctly",
-		fmt.Sprintf("one record is right or wrong for each of %d classifiers", r.Classifiers), "cell-counts")
+		fmt.Sprintf("each of %d classifiers classifies one record correctly or not, so each number moves by at "+
+			"most 1", r.Classifiers), "cell-counts")
 }
 
 // ScoreSum describes the sum of one integer for each record. The integers are in a fixed interval of
@@ -145,13 +148,14 @@ type ScoreSum struct {
 // Checked by Coq: Classes.score_sum.
 func (s ScoreSum) Certify() (Certificate, error) {
 	if s.Levels < 1 {
-		return Certificate{}, fmt.Errorf("%w: scores of %d levels, want at least 1", errCertificate, s.Levels)
+		return Certificate{}, fmt.Errorf("%w: scores have %d levels, but must have at least 1",
+			errCertificate, s.Levels)
 	}
 	if err := nonNegative("error of a sum of scores", s.Error); err != nil {
 		return Certificate{}, err
 	}
 	return evaluationCertificate(s, 2*float64(s.Levels), 2*s.Error, s.Manhattan, 1, s.Name,
-		fmt.Sprintf("integers in an interval of length %d", 2*s.Levels), "score-sums")
+		fmt.Sprintf("the sum is over integers in an interval of length %d", 2*s.Levels), "score-sums")
 }
 
 // evaluationCertificate returns the certificate of a query that is a vector of the given length. The argument

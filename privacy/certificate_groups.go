@@ -38,7 +38,8 @@ func (g GroupMoments) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	if g.Group < 2 || g.Group > math.MaxInt32 {
-		return Certificate{}, fmt.Errorf("%w: the largest group has %d records, want 2 or more", errCertificate, g.Group)
+		return Certificate{}, fmt.Errorf("%w: the largest group has %d records, but must have 2 or more",
+			errCertificate, g.Group)
 	}
 	one, what := round.Up(2*g.Radius, 1), "signed sum"
 	if g.Scale > 0 {

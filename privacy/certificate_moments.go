@@ -75,7 +75,8 @@ func (s ClassSums) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	return momentCertificate(s, 2*s.Radius, 2*s.Error, "sums of both classes with sqrt(2) R times the number of positives",
-		fmt.Sprintf("same class: one sum moves by 2R; other class: R^2 + R^2 + 2 R^2; R = %.6g", s.Radius), "class-sums")
+		fmt.Sprintf("if the record stays in its class, one sum moves by 2R; if it changes the class, the squared "+
+			"move is R^2 + R^2 + 2 R^2; R = %.6g", s.Radius), "class-sums")
 }
 
 // SecondMomentSum describes the sum of x x^T in isometric coordinates, or the diagonal of this sum. If
@@ -205,11 +206,12 @@ type ResidualScores struct {
 // also moves by at most 2 N. If a <= b + 2 N, then floor(a) <= floor(b) + 2 N, because 2 N is an integer. QED
 func (s ResidualScores) Certify() (Certificate, error) {
 	if s.Levels < 1 || s.Levels > 1<<30 {
-		return Certificate{}, fmt.Errorf("%w: terms of norm %d, want 1 to 2^30", errCertificate, s.Levels)
+		return Certificate{}, fmt.Errorf("%w: the norm of the terms is %d, but must be 1 to 2^30",
+			errCertificate, s.Levels)
 	}
 	c, err := newCertificate(2*float64(s.Levels), 2*float64(s.Levels), "choice of pairs",
-		fmt.Sprintf("a score is the norm of a sum of integer vectors of norm at most N = %d, rounded down, and moves by at "+
-			"most 2 N (docs/theory.md#pair-choice)", s.Levels))
+		fmt.Sprintf("a score is the norm, rounded down, of a sum of integer vectors; each vector has norm at most "+
+			"N = %d, so a score moves by at most 2 N (docs/theory.md#pair-choice)", s.Levels))
 	return stated("pair-choice", s, c, err)
 }
 

@@ -128,7 +128,8 @@ func (m PairMoments) Certify() (Certificate, error) {
 	err := errors.Join(positive("clip radius", m.Radius), nonNegative("weight of the number of similar pairs", m.Count),
 		nonNegative("error of moments", m.Error))
 	if m.Group < 1 || m.Group > math.MaxInt32 {
-		err = errors.Join(err, fmt.Errorf("%w: a group of %d pairs, want at least 1", errCertificate, m.Group))
+		err = errors.Join(err, fmt.Errorf("%w: a group has %d pairs, but must have at least 1",
+			errCertificate, m.Group))
 	}
 	if err != nil {
 		return Certificate{}, err
@@ -171,11 +172,11 @@ type PairSample struct {
 func (g PairSample) Certify() (Certificate, error) {
 	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
 	if g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 1 || g.Pairs > math.MaxInt32 {
-		err = errors.Join(err, fmt.Errorf("%w: a group of %d of %d pairs in Poisson batches, want at least 1 pair and a "+
-			"group of at most %d", errCertificate, g.Group, g.Pairs, account.MaxGroup))
+		err = errors.Join(err, fmt.Errorf("%w: with Poisson batches, a group has %d of %d pairs; there must be at "+
+			"least 1 pair, and a group may have at most %d pairs", errCertificate, g.Group, g.Pairs, account.MaxGroup))
 	}
 	if !(g.Rate > 0 && g.Rate <= 1) {
-		err = errors.Join(err, fmt.Errorf("%w: the rate of a Poisson batch is %v, want a rate in (0, 1]",
+		err = errors.Join(err, fmt.Errorf("%w: the rate of a Poisson batch is %v, but must be in (0, 1]",
 			errCertificate, g.Rate))
 	}
 	term := g.TermNorm

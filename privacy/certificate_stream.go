@@ -121,7 +121,8 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 		case s.Reservoir:
 			kept = fmt.Sprintf("a reservoir of %d records", s.Buffer)
 		case s.PerClass:
-			kept = fmt.Sprintf("the last %d records of each class, p = %.6g for what one record changes in both",
+			kept = fmt.Sprintf("the last %d records of each class, where the factor p = %.6g covers the changes "+
+				"that one record makes in the buffers of both classes",
 				s.Buffer/2, s.exchanged())
 		}
 	}
@@ -131,19 +132,21 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	}
 	ratio := exact / s.PairDiameter
 	released, what, source := "every iterate of pairwise online descent",
-		"noise is fed back, so given the past an update moves by s_b(k) = Dg u_k(b) + 2 rho", "docs/theory.md#pairwise-stream"
+		"later updates start from noisy iterates; given the earlier releases, an update moves by s_b(k) = Dg "+
+			"u_k(b) + 2 rho", "docs/theory.md#pairwise-stream"
 	if s.Factor != nil {
 		released, source = "every noisy prefix sum of pairwise gradients", "docs/theory.md#prefix-sums"
-		what = fmt.Sprintf("given the past, row b of C g moves by s_b(k) = Dg (C u_k)_b + 2 rho, C the Toeplitz factor of "+
-			"%d exponentials", len(s.Factor.Decay))
+		what = fmt.Sprintf("given the earlier releases, row b of C g moves by s_b(k) = Dg (C u_k)_b + 2 rho, where "+
+			"C is the Toeplitz factor of %d exponentials", len(s.Factor.Decay))
 	}
 	later := "1/D_t"
 	if s.PerClass {
 		later = "p/D_t"
 	}
 	c, err := newCertificate(exact, max(exact, total), released,
-		fmt.Sprintf("%s, u_k(b) = 1/m ([k in batch b] + sum_(t > k in b, k in B_t) %s); joint sensitivity sqrt(max_k sum_b "+
-			"s_b(k)^2) = Dg sqrt(S), S = %.6g; Dg = %.6g, %s, m = %d, T1 = %d, pairs with %s, rho = %.3g (%s)",
+		fmt.Sprintf("%s, where u_k(b) = 1/m ([k in batch b] + sum_(t > k in b, k in B_t) %s); the joint "+
+			"sensitivity is sqrt(max_k sum_b s_b(k)^2) = Dg sqrt(S) with S = %.6g; Dg = %.6g, %s, m = %d, T1 = %d, "+
+			"pairs with %s, rho = %.3g (%s)",
 			what, later, ratio*ratio, s.PairDiameter, horizon, s.Batch, s.BurnIn, kept, s.Roundoff, source))
 	c.form = stream{releases: updates}
 	if s.Horizon == 0 {
@@ -171,16 +174,19 @@ func (s PairwiseStream) validate() error {
 	err := errors.Join(positive("pair diameter Dg", s.PairDiameter), nonNegative("roundoff", s.Roundoff))
 	switch {
 	case s.Batch < 1 || s.BurnIn < 1 || s.Buffer < 0 || s.Horizon < 0:
-		err = errors.Join(err, fmt.Errorf("%w: batch %d, burn-in %d, buffer %d, horizon %d; want batch and burn-in of at "+
-			"least 1 and no negative number", errCertificate, s.Batch, s.BurnIn, s.Buffer, s.Horizon))
+		err = errors.Join(err, fmt.Errorf("%w: batch is %d, burn-in is %d, buffer is %d and horizon is %d; batch "+
+			"and burn-in must be at least 1, and no number may be negative",
+			errCertificate, s.Batch, s.BurnIn, s.Buffer, s.Horizon))
 	case s.Horizon == 0 && (s.Roundoff > 0 || s.Weights != nil || s.Reservoir || s.PerClass):
-		err = errors.Join(err, fmt.Errorf("%w: with roundoff, weights, a reservoir or buffers per class the bound grows "+
-			"with the number of records; declare a public maximum of this number", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: with roundoff, weights, a reservoir or buffers per class, the bound "+
+			"grows with the number of records; declare a public maximum of this number", errCertificate))
 	case s.Horizon > 0 && s.Updates() < 1:
-		err = errors.Join(err, fmt.Errorf("%w: %d records after a burn-in of %d make no update of %d records", errCertificate,
+		err = errors.Join(err, fmt.Errorf("%w: %d records with a burn-in of %d leave too few records for one "+
+			"update of %d records", errCertificate,
 			s.Horizon, s.BurnIn, s.Batch))
 	case max(s.Updates(), s.Batch, s.Buffer) > maxStreamUpdates:
-		err = errors.Join(err, fmt.Errorf("%w: %d updates, batch %d, buffer %d; want at most %d of each", errCertificate,
+		err = errors.Join(err, fmt.Errorf("%w: there are %d updates, batch is %d and buffer is %d, but each of "+
+			"these numbers may be at most %d", errCertificate,
 			s.Updates(), s.Batch, s.Buffer, maxStreamUpdates))
 	case s.Reservoir && s.Buffer == 0:
 		err = errors.Join(err, fmt.Errorf("%w: a reservoir needs a positive Buffer", errCertificate))
@@ -189,8 +195,8 @@ func (s PairwiseStream) validate() error {
 		err = errors.Join(err, fmt.Errorf("%w: buffers per class need an even Buffer of at least 2 records, no reservoir, "+
 			"and the Lipschitz constant G; Buffer is %d and G is %v", errCertificate, s.Buffer, s.Lipschitz))
 	case s.Factor != nil && (s.Horizon == 0 || s.Weights != nil):
-		err = errors.Join(err, fmt.Errorf("%w: a Toeplitz factor needs a public maximum of the number of records, and takes "+
-			"no weights", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: a Toeplitz factor needs a public maximum of the number of records, "+
+			"and cannot be combined with weights", errCertificate))
 	case s.Weights != nil && len(s.Weights) != s.Updates():
 		err = errors.Join(err, fmt.Errorf("%w: %d weights for %d updates", errCertificate, len(s.Weights), s.Updates()))
 	}

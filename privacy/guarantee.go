@@ -68,13 +68,14 @@ func (g Guarantee) Validate() error {
 	known := []Kind{None, Public, ApproxDP, PureDP, LocalDP, LabelLDP}
 	switch finite := func(x float64) bool { return x >= 0 && x <= math.MaxFloat64 }; {
 	case !slices.Contains(known, g.Kind):
-		return fmt.Errorf("privacy: the kind of a guarantee is one of %q, not %.80q", known, g.Kind)
+		return fmt.Errorf("privacy: the kind of a guarantee must be one of %q, but is %.80q", known, g.Kind)
 	case !finite(g.Epsilon) || !finite(g.Mu) || !(g.Delta >= 0 && g.Delta < 1) || g.Kind != ApproxDP && g.Delta != 0:
 		return fmt.Errorf("privacy: a guarantee of kind %q cannot have epsilon %v, mu %v and delta %v", g.Kind,
 			g.Epsilon, g.Mu, g.Delta)
 	case g.Claim != nil && (!finite(g.Claim.Epsilon) || !(g.Claim.Delta >= 0 && g.Claim.Delta < 1) ||
 		!finite(g.Claim.Sigma) || !finite(g.Claim.Scale)):
-		return errors.New("privacy: the claim of a paper has a number that is negative, not finite, or a delta of 1 or more")
+		return errors.New("privacy: the claim of a paper has a number that is negative or not finite, or its delta " +
+			"is 1 or more")
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func checkScale(name string, scale, grid float64) error {
 		return nil
 	}
 	if f, _ := math.Frexp(grid); f != 0.5 { // negative, NaN, Inf or not a power of two
-		return fmt.Errorf("privacy: noise grid is %v, must be a power of two, or 0 for GridFor(%s)", grid, name)
+		return fmt.Errorf("privacy: the noise grid is %v, but must be a power of two, or 0 for GridFor(%s)", grid, name)
 	}
 	return nil
 }

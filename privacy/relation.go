@@ -59,8 +59,8 @@ func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 	case padded:
 		return 1, nil
 	}
-	return 0, fmt.Errorf("%w: a replace-one guarantee protects no data set of another size; fill up to a public capacity "+
-		"with blank records, or account under add/remove", ErrRelation)
+	return 0, fmt.Errorf("%w: a replace-one guarantee does not cover neighbouring data sets of another size; fill "+
+		"the data set up to a public size with blank records, or use add/remove accounting", ErrRelation)
 }
 
 // GroupBudget returns the guarantee for k >= 1 changed records when one changed record has the guarantee
@@ -78,7 +78,7 @@ func GroupBudget(b Budget, k int) (Budget, error) {
 			"[0, 1)", b.Epsilon, b.Delta)
 	}
 	if k < 1 {
-		return Budget{}, fmt.Errorf("privacy: a group of %d records, must be at least 1", k)
+		return Budget{}, fmt.Errorf("privacy: a group has %d records, but must have at least 1", k)
 	}
 	if k == 1 {
 		return b, nil
@@ -96,8 +96,8 @@ func GroupBudget(b Budget, k int) (Budget, error) {
 		out.Delta = round.Up(b.Delta*ratio, 16+int(min(out.Epsilon, 1000)))
 	}
 	if !(out.Delta < 1) || math.IsInf(out.Epsilon, 1) {
-		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v for one record promise nothing for %d records: delta "+
-			"would be 1 or more", b.Epsilon, b.Delta, k)
+		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v for one record give no guarantee for %d "+
+			"records, because delta would be 1 or more", b.Epsilon, b.Delta, k)
 	}
 	return out, nil
 }
@@ -110,7 +110,7 @@ func GroupMu(mu float64, k int) (float64, error) {
 		return 0, fmt.Errorf("privacy: mu is %v, must not be negative", mu)
 	}
 	if k < 1 {
-		return 0, fmt.Errorf("privacy: a group of %d records, must be at least 1", k)
+		return 0, fmt.Errorf("privacy: a group has %d records, but must have at least 1", k)
 	}
 	if mu == 0 || k == 1 {
 		return mu, nil

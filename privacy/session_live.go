@@ -42,7 +42,8 @@ func (p *releasePlan) add(r account.Release) error {
 		p.public = true
 		return nil
 	case r.Joint && p.planned[one] > 0:
-		return fmt.Errorf("privacy: the plan has %v twice; it stands for all of its releases together", one)
+		return fmt.Errorf("privacy: the plan lists %v twice, but this event already stands for all of its releases "+
+			"together; list it once", one)
 	case r.Count > math.MaxInt-p.left[one]:
 		return fmt.Errorf("privacy: the plan has too many releases of %v", one)
 	case p.planned[one] == 0:
@@ -64,11 +65,11 @@ func (p *releasePlan) take(m Mechanism, c Certificate, hidden bool) error {
 	case !planned:
 		return fmt.Errorf("%w: %v is not in the plan", ErrUnplanned, e)
 	case left == 0:
-		return fmt.Errorf("%w: all planned releases of %v are used", ErrUnplanned, e)
+		return fmt.Errorf("%w: all planned releases of %v were already made", ErrUnplanned, e)
 	case hidden && left == 1:
 		return fmt.Errorf("%w: the last step of %v must be a release", ErrUnplanned, e)
 	case !hidden && left > 1 && c.HiddenSteps() > 0:
-		return fmt.Errorf("%w: %v is released %d steps too early", ErrUnplanned, e, left-1)
+		return fmt.Errorf("%w: %v is released before its last step; %d steps are left", ErrUnplanned, e, left-1)
 	}
 	if hidden && c.HiddenSteps() == 0 {
 		return fmt.Errorf("%w: %v has no hidden steps", ErrUnplanned, e)
@@ -144,7 +145,7 @@ func NewPublicSession(src *Source, events []account.Event) (*LiveSession, error)
 		return nil, err
 	}
 	plan.exact = plan.nonPrivate || plan.public
-	warnings := []string{"data declared public: no budget was charged"}
+	warnings := []string{"the data are declared public, so no budget was charged"}
 	if !src.Secret() {
 		warnings = append(warnings, SeededWarning)
 	}
@@ -211,8 +212,8 @@ func (s *LiveSession) HiddenStep(x []float64, c Certificate, m Mechanism) error 
 func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) error {
 	err := s.open()
 	if b, sampled := c.sampled(); err == nil && sampled && s.drawn != b {
-		err = fmt.Errorf("%w: a release about a batch of %d records must follow the planned call of Sample or "+
-			"SamplePoisson, a new call for each release", ErrUnplanned, b.records)
+		err = fmt.Errorf("%w: before each release from a batch of %d records, call Sample or SamplePoisson again, "+
+			"as the plan states", ErrUnplanned, b.records)
 	}
 	s.drawn = batch{}
 	if err == nil {
@@ -239,7 +240,7 @@ func (s *LiveSession) ReleaseExact(x []float64) error {
 	defer s.mu.Unlock()
 	err := s.open()
 	if err == nil && !s.plan.exact {
-		err = fmt.Errorf("%w: the plan allows no release without noise", ErrUnplanned)
+		err = fmt.Errorf("%w: the plan does not allow releases without noise", ErrUnplanned)
 	}
 	for i := 0; i < len(x) && err == nil; i++ {
 		if math.IsNaN(x[i]) || math.IsInf(x[i], 0) {
@@ -274,7 +275,8 @@ func (s *LiveSession) Skip(made []int) error {
 		fits = made[i] >= 0 && made[i] <= s.plan.left[s.plan.order[i]]
 	}
 	if !fits {
-		return fmt.Errorf("%w: %d kinds of releases cannot be skipped in a plan of %d", ErrUnplanned, len(made),
+		return fmt.Errorf("%w: the counts to skip cover %d kinds of releases and the plan has %d kinds; the kinds "+
+			"must match, and no count may be negative or exceed the releases left", ErrUnplanned, len(made),
 			len(s.plan.order))
 	}
 	for i, e := range s.plan.order {

@@ -30,9 +30,11 @@ func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (in
 	case len(scores) == 0:
 		return 0, errors.New("privacy: a choice has no candidates")
 	case !(epsilon > 0) || ChoiceEpsilon(epsilon) != epsilon:
-		return 0, fmt.Errorf("privacy: the epsilon of a choice is %v, want a value of ChoiceEpsilon", epsilon)
+		return 0, fmt.Errorf("privacy: the epsilon of a choice is %v, but must be a value that ChoiceEpsilon "+
+			"returns", epsilon)
 	case !(sensitivity >= 1 && sensitivity < 1<<40):
-		return 0, fmt.Errorf("privacy: the scores of a choice have sensitivity %v, want 1 to 2^40", sensitivity)
+		return 0, fmt.Errorf("privacy: the scores of a choice have sensitivity %v, but the sensitivity must be 1 "+
+			"to 2^40", sensitivity)
 	}
 	for _, q := range scores {
 		if q > 1<<61 || q < -1<<61 {

@@ -72,7 +72,7 @@ func (g Guarantee) guess(seen string) string {
 		used = "a given " + one + " was used, or another in its place,"
 	}
 	return fmt.Sprintf("an attacker who knows everyone else's data and sees %s can guess whether %s with at most %s "+
-		"%% success; a coin has 50 %%", seen, used, percentUp(g.Success()))
+		"%% success; a random guess has 50 %%", seen, used, percentUp(g.Success()))
 }
 
 // percentUp formats a probability in percent, rounded up: to a whole number, or to a tenth if it is above 99.

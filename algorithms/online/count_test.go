@@ -53,7 +53,7 @@ func (f *fixture) attackCount(t *testing.T, c cell) crash.Ended {
 	whole := f.get(t, name)
 	half := len(whole) / 2
 	const (
-		old     = "it is an old copy, which would draw the missing releases a second time"
+		old     = "the state is an old copy and would draw the missing releases a second time"
 		unknown = "is missing or damaged, so it is unknown what was released"
 	)
 	back := func(count, state, says string) {

@@ -212,7 +212,7 @@ func TestOtherPages(t *testing.T) {
 				t.Error("a void guarantee can be quoted")
 			}
 		case "holdout.html", "search.html", "points.html":
-			if !strings.Contains(page, "<blockquote>") || !strings.Contains(page, "% success; a coin has 50 %") {
+			if !strings.Contains(page, "<blockquote>") || !strings.Contains(page, "% success; a random guess has 50 %") {
 				t.Errorf("%s has no guarantee", name)
 			}
 		}

@@ -148,7 +148,7 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 	}
 	write(t, dir, "m.json", string(genuine))
 	stranger := owner(t, t.TempDir())
-	if code, text := bySignature(t, dir, "m.json", stranger); code != exitInput || !strings.Contains(text, "it was made with key") {
+	if code, text := bySignature(t, dir, "m.json", stranger); code != exitInput || !strings.Contains(text, "the signature was made with key") {
 		t.Errorf("the key of a stranger: exit %d: %s", code, text)
 	}
 	sig := must.Get(os.ReadFile(filepath.Join(dir, "other.json.minisig")))(t)

@@ -187,27 +187,28 @@ var forgeries = []forgery{
 	{why: "a mean of clipped terms", flags: drawnPairs, from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
 	{why: "clipped to a norm of 1", flags: drawnPairs, from: `"term_norm": 1`, to: `"term_norm": 0`},
 	{why: "is not in the norm of", flags: drawnPairs + " --method moments", from: `"law": "Gaussian"`, to: `"law": "Laplace"`, also: "with Gaussian noise", with: "with Laplace noise"},
-	{why: "an update, 1e-30", flags: "online --records 200 --every 20 --state forged.state", from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
+	{why: "an update is 1e-30", flags: "online --records 200 --every 20 --state forged.state", from: `"roundoff": [0-9.e-]+`, to: `"roundoff": 1e-30`},
 	{why: "the words of the guarantee", flags: drawnPairs, from: `at most 6 of an individual`, to: `at most 1 of an individual`},
 	{why: "the words of the guarantee", flags: "cluster -k 2", from: `of 2 clusters, 5 times`, to: `of 2 clusters, 4 times`},
 	{why: "the theorem and the levels of rank sum and number of positives", flags: "evaluate descent.json", from: `"theorem": "class-pairs"`, to: `"theorem": "score-sums"`},
 	{why: "the theorem and the levels of difference", flags: "evaluate descent.json --compare moments.json", from: `"levels": 2`, to: `"levels": 1`},
 	{why: "the file states the figure auc", flags: "evaluate descent.json --compare moments.json", from: `"auc_difference"`, to: `"auc"`},
-	{why: "a problem, and a single row", flags: "cluster -k 2", from: `"bounds_from_data"`, to: `"problem": {"constants": {"origin": "proved"}}, "bounds_from_data"`},
+	{why: "the presence of a problem", flags: "cluster -k 2", from: `"bounds_from_data"`, to: `"problem": {"constants": {"origin": "proved"}}, "bounds_from_data"`},
 	{why: "has no theorem for", flags: "cluster -k 2", from: `"one record"`, to: `"one person"`, also: "same n, one record replaced"},
-	{why: "the number of records, and of those in query groups", flags: "--algorithm dpgdsc", from: `"unit": "one record",(\s*)"relation": "[^"]*"`, to: `"unit": "one person",$1"relation": "same number n of persons, all rows of one person replaced: how many they are, features and labels"`,
+	{why: "the number of records and of records in query groups", flags: "--algorithm dpgdsc", from: `"unit": "one record",(\s*)"relation": "[^"]*"`, to: `"unit": "one person",$1"relation": "same number n of persons, all rows of one person replaced: how many they are, features and labels"`,
 		also: `"max_rows_per_person": 0`, with: `"groups": [{"size": 100, "number": 1}], "max_rows_per_person": 2`},
 	{why: "a parameter has", flags: "--algorithm dpgdsc", from: `"features": 12`, to: `"features": 0`},
-	{why: "which is not what an algorithm releases", flags: "--algorithm moments", from: `"name": "sum of records"`, to: `"name": "sum"`},
+	{why: "but no algorithm makes such releases", flags: "--algorithm moments", from: `"name": "sum of records"`, to: `"name": "sum"`},
 	{why: "the same number of classifiers", flags: "evaluate descent.json", from: `"cells": [0-9]+`, to: `"classifiers": 2`},
 	{why: "in one tuple of an epoch", flags: "pairs train --tuple 4 --loss triplet", from: `"group": 1`, to: `"group": 2`},
 	{why: "hidden iterates expands", flags: "--algorithm convergent-descent", from: `"(update_error|step_size|noise_to_radius)": [0-9.e-]+`, to: `"update_error": 9, "step_size": 100`},
+	{why: "an average is 1e-30", flags: "--algorithm dpgdc", from: `"output_error": [0-9.e-]+`, to: `"output_error": 1e-30`},
 	{why: "of an update", flags: "--algorithm dpgdsc", from: `"update_error": [0-9.e-]+`, to: `"update_error": 1e-30`},
-	{why: "what a record moves of a clipped score", flags: "--model mlp --hidden 2 --steps 3", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},
-	{why: "what a record moves of a clipped embedding", flags: "--model mlp --hidden 2 --steps 3 --task metric --dim 2", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},
+	{why: "the pair diameter Dg of a clipped score", flags: "--model mlp --hidden 2 --steps 3", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},
+	{why: "the pair diameter Dg of a clipped embedding", flags: "--model mlp --hidden 2 --steps 3 --task metric --dim 2", from: `"pair_diameter": [0-9.e-]+`, to: `"pair_diameter": 0.1`},
 	{why: "the number of weights beyond those of the network", flags: "--model mlp --hidden 2 --steps 3", from: `"weights": \[`, to: `"weights": [0.1, `},
-	{why: "the ball of a part of the network", flags: "--model mlp --hidden 2 --steps 3", from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},
-	{why: "the norm that weights of such a run have", flags: "--algorithm dpgdsc", from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},
+	{why: "the radius of a part of the network", flags: "--model mlp --hidden 2 --steps 3", from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},
+	{why: "the largest norm of the weights of such a run", flags: "--algorithm dpgdsc", from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},
 }
 
 func (f forgery) made(t *testing.T, text []byte) []byte {
@@ -231,7 +232,7 @@ func (f forgery) made(t *testing.T, text []byte) []byte {
 // and what same, above and enough write after it.
 func reasons(t *testing.T) (all []string) {
 	t.Helper()
-	after := map[string]string{"refuse": "", "same": " is ", "above": " is stated as ", "enough": ", "}
+	after := map[string]string{"refuse": "", "same": ": it has ", "above": " is stated as ", "enough": " is "}
 	where := map[string]int{"refuse": 1}
 	for _, name := range []string{"checker.go", "theorems.go", "numbers.go", "kinds.go", "networks.go"} {
 		file := must.Get(parser.ParseFile(token.NewFileSet(), filepath.Join(source(t), "..", "..", "docs", "checker", name), nil, 0))(t)

@@ -132,7 +132,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		m["plan"].(map[string]any)["problem"].(map[string]any)["radius"] = 2.
 	}
 	scores, distances := "--model mlp --hidden 2 --steps 3", "--model mlp --hidden 2 --task metric --dim 2 --steps 3 --similarity distance --loss square"
-	lossOf, kindOf := "the loss of a network and its parameters", "the kind of a network and what it has"
+	lossOf, kindOf := "the loss of a network, its parameters", "the kind of a network and its other fields"
 	stream := "online --records 200 --every 20 --state "
 	evaluation := "evaluate descent.json --mean-loss"
 	descent := verifiable(t, dir, "descent", verified["descent"])
@@ -148,7 +148,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		{"is not in the norm of", "--algorithm gradient-perturbation", noisy("Laplace", "laplace")},
 		{"is not in the norm of", "--algorithm convergent-descent", noisy("K-norm", "")},
 		{"is not in the norm of", "--algorithm moments", noisy("Laplace", "laplace")}, // of more coordinates than the model has
-		{"a problem, and a single row", drawnPairs, func(m map[string]any) { // the words of a row that costs nothing, and the cost of kappa = 1
+		{"the presence of a problem", drawnPairs, func(m map[string]any) { // the words of a row that costs nothing, and the cost of kappa = 1
 			p := m["plan"].(map[string]any)
 			text, _ := json.Marshal(row(m, 0))
 			var other any
@@ -185,7 +185,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			numbers(m, 4)["levels"] = 1.
 			resized(m, 4, numbers(m, 4)["levels"].(float64)/0x1p16*(1+1e-9))
 		}},
-		{"how many records or persons", evaluation, func(m map[string]any) {
+		{"the number of evaluated records or persons", evaluation, func(m map[string]any) {
 			g := m["guarantee"].(map[string]any)
 			g["unit"], g["relation"] = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
 		}},
@@ -194,17 +194,17 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			p["releases"] = p["releases"].([]any)[:4]
 			g["released"] = strings.Replace(g["released"].(string), "sum of losses over pairs of classes, ", "", 1)
 		}},
-		{"a problem, and a single row", evaluation, func(m map[string]any) { // without coordinates Laplace noise is free
+		{"the presence of a problem", evaluation, func(m map[string]any) { // without coordinates Laplace noise is free
 			var other map[string]any
 			_ = json.Unmarshal(descent, &other)
 			problem := other["plan"].(map[string]any)["problem"].(map[string]any)
 			problem["features"] = 0.
 			m["plan"].(map[string]any)["problem"] = problem
 		}},
-		{"are compared by", distances, network("compare", "Distance", 4, 8)}, // by the constants of contrastive embeddings
-		{"are compared by", distances, network("compare", "inner", 4, 8)},
-		{"are compared by", distances, network("compare", "", 4, 8)},
-		{"are compared by", scores, network("dim", 2., 4, 4, func(m map[string]any) {
+		{"cannot be compared by", distances, network("compare", "Distance", 4, 8)}, // by the constants of contrastive embeddings
+		{"cannot be compared by", distances, network("compare", "inner", 4, 8)},
+		{"cannot be compared by", distances, network("compare", "", 4, 8)},
+		{"cannot be compared by", scores, network("dim", 2., 4, 4, func(m map[string]any) {
 			m["weights"] = append(m["weights"].([]any), 0., 0.)
 			m["plan"].(map[string]any)["problem"].(map[string]any)["radius"] = math.Hypot(8*math.Sqrt(6), 2*math.Sqrt2)
 		})},
@@ -254,7 +254,7 @@ func TestVerifyCoversNoMomentsOfNetworks(t *testing.T) {
 		m[key] = of[key]
 	}
 	m["report"] = map[string]any{"guarantee": m["guarantee"]}
-	if v := checker.Check(sealed(t, m)); v.Verdict != checker.NotCovered || !strings.Contains(v.Why, "a network of another kind of run") {
+	if v := checker.Check(sealed(t, m)); v.Verdict != checker.NotCovered || !strings.Contains(v.Why, "or networks from this kind of run") {
 		t.Errorf("%+v", v)
 	}
 }

@@ -104,7 +104,7 @@ func once(d *json.Decoder, object, ours bool) {
 
 // same refuses values that differ.
 func same(what string, a, b any) {
-	refuse(!reflect.DeepEqual(a, b), "%s is %v in one place and %v in another", what, a, b)
+	refuse(!reflect.DeepEqual(a, b), "the file contradicts itself about %s: it has %v and %v", what, a, b)
 }
 
 // Check returns the verdict on the bytes of a model file.
@@ -163,18 +163,18 @@ func covered(m, p node) []node {
 	} else if network {
 		formats = map[bool]string{true: "dyad-model/2"}[theorems[p.text("algorithm")] == "mean-gradient"]
 	}
-	pass(p.value == nil, "it states no plan, because no budget was charged when it was trained, or because a stream or "+
-		"users made its releases")
+	pass(p.value == nil, "the model states no plan, because no budget was charged in training, or because a stream "+
+		"or users made the releases")
 	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" ||
 		!slices.Contains(strings.Fields(formats), m.text("format")),
-		"the format of the model or of the plan is not covered, or it is a network of another kind of run")
-	pass(len(allowed) == 0, "the theorem of its algorithm is not recomputed")
+		"this checker does not know the format of the model or of the plan, or networks from this kind of run")
+	pass(len(allowed) == 0, "this checker does not recompute the theorem of the algorithm")
 	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil,
 		map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold",
 			false: "the schema was made from the data, and its draft was missing, so it is unknown whether its ranges come " +
 				"from the data"}[p.get("draft_away") == nil])
 	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")
-	pass(alone(p) && p.get("mode") != "certified", "the noise follows a paper")
+	pass(alone(p) && p.get("mode") != "certified", "the noise follows the formula of a paper")
 	pass(p.get("budget.epsilon") == 0., "an earlier version did not record its budget")
 	pass(usesLoss(p) && network != (origin == clippedTerms) ||
 		usesLoss(p) && !network && origin != "proved" && origin != "derived by interval arithmetic",
@@ -184,11 +184,11 @@ func covered(m, p node) []node {
 	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) ||
 		!alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil ||
 			p.get("schedule.update") != nil && !network),
-		"its schedule does not have 1 to 10^7 equal steps with all iterates averaged or none")
+		"its schedule does not have 1 to 10^7 equal steps, or it averages only some of the iterates")
 	for _, r := range releases {
 		pass(!slices.Contains(allowed, r.text("certificate.theorem")) ||
 			(r.get("noise") == nil) != (r.text("certificate.theorem") == "pair-choice"),
-			"a release rests on a certificate that is not recomputed")
+			"this checker does not recompute the certificate of one of the releases")
 	}
 	return releases
 }
@@ -199,7 +199,7 @@ func chosen(releases []node) (pairs float64) {
 		if r.text("certificate.theorem") == "pair-choice" {
 			count := r.num("event.count")
 			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8 || count != math.Trunc(count),
-				"1 to 8 pairs must be chosen, once, between two releases with noise")
+				"a plan must choose 1 to 8 pairs of columns exactly once, between two releases with noise")
 			pairs = count
 		}
 	}
@@ -209,7 +209,7 @@ func chosen(releases []node) (pairs float64) {
 // agree compares the plan with the other statements of the file.
 func agree(m, p, pr node, releases []node) {
 	g, last := m.at("guarantee"), releases[len(releases)-1]
-	same("the guarantee, here and in the report,", g.value, m.get("report.guarantee"))
+	same("the guarantee and its copy in the report", g.value, m.get("report.guarantee"))
 	if alone(p) {
 		claims(m, p, releases)
 		return
@@ -222,15 +222,15 @@ func agree(m, p, pr node, releases []node) {
 	network := ofNetwork(m, p).value != nil
 	form := map[string]any{"auc": "score", "metric": "metric",
 		"network": "other"}[map[bool]string{true: "network", false: m.text("task")}[network]]
-	same("form of the loss and mode", []any{pr.get("loss.form"), p.get("mode")},
+	same("the form of the loss and the mode", []any{pr.get("loss.form"), p.get("mode")},
 		[]any{form, map[bool]string{true: "certified", false: "paper"}[g.get("paper_claim") == nil]})
-	same("unit, relation and what is released", []any{g.get("unit"), g.get("relation"), g.get("released")},
+	same("the unit, the relation and the releases", []any{g.get("unit"), g.get("relation"), g.get("released")},
 		[]any{unit, relation, released(p, releases)})
 	weights := float64(len(m.list("weights")))
 	if chosen(releases) > 0 && weights <= 512 { // the weights of products come after the others
 		weights = min(weights, coordinates(pr))
 	}
-	same("an average, and the number of weights", []any{p.get("schedule.average"), network || weights == coordinates(pr)},
+	same("averaging and the number of weights", []any{p.get("schedule.average"), network || weights == coordinates(pr)},
 		[]any{strings.HasPrefix(p.text("algorithm"), "dpgdc"), true})
 	if p.text("algorithm") != "moments" && !network { // the plan of moments is about least squares
 		same("the loss", []any{m.get("loss.formula"), m.get("loss.params"), m.get("loss.clip")},
@@ -264,7 +264,7 @@ func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	e, sensitivity := r.at("event"), r.num("certificate.sensitivity")
 	// sections 6.3 and 11.22: a choice is mu-GDP for the mu of half of its epsilon
 	if r.text("certificate.theorem") == "pair-choice" {
-		same("the sensitivity of scores, and the event of a choice", []any{sensitivity, e.get("kind")},
+		same("the sensitivity of the scores and the event of a choice", []any{sensitivity, e.get("kind")},
 			[]any{2 * max(1, r.num("certificate.numbers.levels")), "bounded-range"})
 		mu := pureMu(e.num("epsilon") / 2)
 		return add(squares, mul(mul(mu, mu), real(e.num("count")))), pure

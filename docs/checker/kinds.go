@@ -64,7 +64,7 @@ func ofNumbers(theorem, law string, x, pr node) *big.Float {
 	default:
 		return nil
 	}
-	same("the norm of the sensitivity, and that of the noise,", x.get("manhattan"), law == "Laplace")
+	same("the norm of the sensitivity and of the noise", x.get("manhattan"), law == "Laplace")
 	if theorem != "pair-batches" {
 		rho = real(2, x.num("error"))
 	}
@@ -80,8 +80,8 @@ func stream(x, pr node) *big.Float {
 	same("the number of records of a stream", x.get("horizon"), pr.get("records"))
 	reservoir, classes := x.get("reservoir") == true, x.get("per_class") == true
 	refuse(x.get("reservoir") != reservoir || x.get("per_class") != classes || (reservoir || classes) && buffer < 2 ||
-		reservoir && classes || m < 1 || first < 1 || n < first+m, "a stream has a buffer of %v, and batches of %v",
-		x.get("buffer"), x.get("batch"))
+		reservoir && classes || m < 1 || first < 1 || n < first+m,
+		"the numbers of a stream contradict each other (buffer %v, batches of %v)", x.get("buffer"), x.get("batch"))
 	pass(n > 1e6, "the stream is longer than 10^6 records")
 	enough("an update", x.num("roundoff"), pr.num("constants.lipschitz"))
 	if classes {
@@ -123,7 +123,7 @@ func stream(x, pr node) *big.Float {
 // Each step increases the distance of two states, which is at most D, by at most s, and contracts
 // it by c.
 func hidden(r node, s, c, diameter *big.Float, steps int) *big.Float {
-	refuse(c.Cmp(real(1)) > 0, "a step of hidden iterates expands by %v", c)
+	refuse(c.Cmp(real(1)) > 0, "a step of hidden iterates expands distances by the factor %v, which is more than 1", c)
 	for key, number := range map[string]*big.Float{"gap": s, "contraction": c, "diameter": diameter} {
 		above("the event's "+key, r.num("event."+key), number, rounding)
 	}
@@ -218,16 +218,16 @@ func claims(m, p node, releases []node) {
 				"the release %q and the figures do not have the same number of classifiers", r.text("name"))
 		}
 		if n := r.get("certificate.numbers.records"); n != nil {
-			same("how many records or persons are evaluated, and whether they are public,",
+			same("the number of evaluated records or persons and whether they are public",
 				[]any{m.get("figures.records"), m.get("figures.unit"), m.get("public")},
 				[]any{n, map[string]any{"one person": "person"}[g.text("unit")], false})
 		}
-		same("a number of two rows", []any{x.get("clusters"), x.get("dim")},
+		same("the numbers of clusters or dimensions in two releases", []any{x.get("clusters"), x.get("dim")},
 			[]any{r.get("certificate.numbers.clusters"), r.get("certificate.numbers.dim")})
 	}
 	for name, row := range measured {
 		refuse(m.get("figures."+fmt.Sprint(row[2])) != nil && !slices.Contains(names, name),
-			"the file states the figure %v, but lacks its release, the %s", row[2], name)
+			"the file states the figure %v, but has no release from which it follows (%s)", row[2], name)
 	}
 	what := map[string]string{
 		"k-means": fmt.Sprintf("numbers and sums of the records of %v clusters, %d times", x.get("clusters"),
@@ -247,13 +247,13 @@ func claims(m, p node, releases []node) {
 			x.get("epochs"))
 	}
 	refuse(relation == "", "a run of %s has no theorem for %v", algorithm, g.get("unit"))
-	same("a problem, and a single row, of such a run,",
+	same("the presence of a problem and of more than one release",
 		[]any{p.get("problem") != nil, len(releases) == 1 || algorithm == "k-means" || algorithm == "evaluation"},
 		[]any{strings.HasPrefix(algorithm, "on"), true})
-	same("the words of the guarantee and those of its rows,",
+	same("the words of the guarantee and of the releases",
 		[]any{g.get("relation"), strings.TrimSuffix(g.text("released"), "; this model is the average of the iterates"),
 			g.get("paper_claim")}, []any{relation, what + ", with " + law + " noise", nil})
-	refuse(algorithm == "tuples" && kappa != "1", "a record is in one tuple of an epoch, not in %v", kappa)
+	refuse(algorithm == "tuples" && kappa != "1", "a record must be in one tuple of an epoch, but is in %v", kappa)
 	figures := map[string]any{
 		"algorithm": algorithm, "mode": p.get("mode"), "clusters": x.get("clusters"), "dimensions": x.get("dim"),
 		"rounds": float64(len(releases)), "kappa": x.get("group"), "batch": x.get("batch"),
@@ -307,7 +307,7 @@ func released(p node, releases []node) string {
 	}
 	for i, word := range order {
 		refuse(strings.HasSuffix(" "+word, " ") || times[word] > 1 && !strings.Contains(word, "%d"),
-			"%d releases are named %q, which is not what an algorithm releases", times[word], word)
+			"%d releases are named %q, but no algorithm makes such releases", times[word], word)
 		order[i] = strings.ReplaceAll(word, "%d", fmt.Sprint(times[word]))
 	}
 	return strings.Join(order, ", ") + each + " with " + releases[0].text("noise.law") + " noise" +
@@ -345,8 +345,8 @@ func statement(m, p, pr, r node) Verdict {
 			what, sections, epsilon, p.get("budget.delta"), g.text("unit"), g.text("relation")),
 		Unknown: []string{
 			units,
-			fmt.Sprintf("that the program ran as its plan says, with rounding errors of at most those stated%s, and that "+
-				"nothing else left it", kernel),
+			fmt.Sprintf("that the program ran as its plan says, that its rounding errors were at most the stated "+
+				"errors%s, and that it released nothing else", kernel),
 			"that the noise was drawn exactly and kept secret, and that this run made the weights",
 			"what else was spent on the same people: the ledger has the total",
 		},

@@ -44,7 +44,7 @@ type part struct{ size, radius float64 }
 // "A by intervals").
 func parts(n node, norm float64) (all []part, reach float64) {
 	kind, _ := n.get("kind").(string)
-	same("the kind of a network and what it has,",
+	same("the kind of a network and its other fields",
 		[]any{kind > "", strings.EqualFold(kind, "mlp"), n.get("hidden") != nil, n.get("parts") == nil,
 			n.get("layers") != nil}, []any{true, kind == "mlp", kind == "mlp", kind == "mlp", kind == "layers"})
 	if kind != "mlp" {
@@ -82,7 +82,7 @@ func networkConstants(m, n, pr node) {
 	of, known := map[string]string{"<nil>": "u = (y - y')(f - f')", "cosine": "u = y y' f.f'",
 		"distance": "u = y y' (1 - ||f - f'||^2)", "contrastive": "||f - f'||^2/2 for equal labels, else max(0, 1 - ||f " +
 			"- f'||)^2/2"}[how]
-	refuse(!known || dim < 1 || how == "<nil>" && dim != 1, "outputs of %v numbers are compared by %q", dim, how)
+	refuse(!known || dim < 1 || how == "<nil>" && dim != 1, "outputs of %v numbers cannot be compared by %q", dim, how)
 	same("the task of the network", m.text("task"), map[bool]string{true: "auc", false: "metric"}[how == "<nil>"])
 	params, _ := m.get("loss.params").(map[string]any)
 	margin, stated := params["m"].(float64)
@@ -94,7 +94,7 @@ func networkConstants(m, n, pr node) {
 		of = m.text("loss.formula") + map[bool]string{true: fmt.Sprintf(", m = %v", margin)}[stated] + ", " + of
 	}
 	words := strings.Replace(pr.text("loss.definition"), "log(1 + exp(-u))", "log1p(exp(-u))", 1)
-	same("the loss of a network and its parameters, how outputs are compared, and the norm to which Jacobians are clipped,",
+	same("the loss of a network, its parameters, the comparison of outputs and the clipping norm of Jacobians",
 		[]any{strings.HasPrefix(words, of+", f = "), strings.HasSuffix(words, ", Jacobians clipped to "+n.text("clip")),
 			m.get("loss") == nil, stated, len(params)},
 		[]any{true, true, how == "contrastive", kind == "square" || kind == "hinge", map[bool]int{true: 1}[stated]})
@@ -110,7 +110,7 @@ func networkConstants(m, n, pr node) {
 	if how == "<nil>" { // l = 2 b, |u| <= 2 l F
 		fall, rise := slopes(mul(real(4, b), F))
 		above("the slope of a clipped score", pr.num("constants.lipschitz"), mul(real(4, C, b), larger(fall, rise)), slack)
-		above("what a record moves of a clipped score", pr.num("constants.pair_diameter"),
+		above("the pair diameter Dg of a clipped score", pr.num("constants.pair_diameter"),
 			mul(real(4, C, b), add(fall, rise)), slack)
 		return
 	}
@@ -127,7 +127,7 @@ func networkConstants(m, n, pr node) {
 		A = mul(mul(real(4), mul(q, F)), larger(fall, rise))
 	}
 	above("the slope of a clipped embedding", pr.num("constants.lipschitz"), mul(real(2, C), A), slack)
-	above("what a record moves of a clipped embedding", pr.num("constants.pair_diameter"), mul(real(4, C), A), slack)
+	above("the pair diameter Dg of a clipped embedding", pr.num("constants.pair_diameter"), mul(real(4, C), A), slack)
 }
 
 // networkWeights refuses weights outside of the balls to which the parts of a network are projected.
@@ -142,11 +142,11 @@ func networkWeights(m, n, pr node) {
 			v, _ := w.value.(float64)
 			length = math.Hypot(length, v)
 		}
-		above("the ball of a part of the network", p.radius*(1+1e-6), real(min(length, 1e300)), math.MaxFloat64)
+		above("the radius of a part of the network", p.radius*(1+1e-6), real(min(length, 1e300)), math.MaxFloat64)
 		weights = weights[int(p.size):]
 	}
 	same("the number of weights beyond those of the network", len(weights), 0)
 	above("the radius of all balls", pr.num("radius"), real(math.Sqrt(sum)*(1-1e-12)), slack)
-	same("the features of network and problem, and whether it is smooth or convex", []any{n.get("features"), nil, false},
+	same("the number of features, the smoothness or the convexity", []any{n.get("features"), nil, false},
 		[]any{pr.get("features"), pr.get("constants.smoothness"), pr.get("constants.convex")})
 }

@@ -100,7 +100,7 @@ func grouped(pr node) [3]*big.Float {
 		records, largest, all = records+size*number, max(largest, size), add(all, real(size, max(0, size-1), number))
 		part, weight = max(part, math.Ceil(size/parts)), weight+number*(size-parts)/2
 	}
-	same("the number of records, and of those in query groups", n, records)
+	same("the number of records and of records in query groups", n, records)
 	return [3]*big.Float{quo(real(2, largest-1), all), real(part), real(weight)}
 }
 
@@ -137,7 +137,7 @@ func certificate(p, pr, r node) *big.Float {
 		// The error of an update is the error of a gradient plus six roundings of its sums (section 4.1).
 		length := add(real(radius), mul(eta, add(real(pr.num("constants.lipschitz")), mul(alpha, real(radius)))))
 		least := add(mul(eta, real(pr.num("mean_error"))), mul(real(6*0x1p-53), length))
-		refuse(real(rho).Cmp(least) < 0, "the rounding error %v of an update is less than that of its gradient and its sums",
+		refuse(real(rho).Cmp(least) < 0, "the rounding error %v of an update is less than the error of one of its parts",
 			rho)
 		shrink, stretch := sub(real(1), mul(eta, alpha)), sub(mul(eta, add(L, alpha)), real(1))
 		c := larger(larger(shrink, neg(shrink)), larger(stretch, neg(stretch)))
@@ -188,7 +188,7 @@ func certificate(p, pr, r node) *big.Float {
 
 // enough refuses a rounding error that is less than one rounding of a number as large as size (section 4.1).
 func enough(what string, stated, size float64) {
-	refuse(stated < 0x1p-53*size*(1-1e-9), "the rounding error of %s, %v, is below one rounding", what, stated)
+	refuse(stated < 0x1p-53*size*(1-1e-9), "the rounding error of %s is %v, below one rounding", what, stated)
 }
 
 // weights refuses weights that a run gives with a probability below 1e-12 (section 12.7). It also refuses weights in
@@ -218,7 +218,7 @@ func weights(m, p, pr, r node) {
 	if m.get("report.noise_to_radius") != nil && !moments(p) {
 		above("the noise in the weights", m.num("report.noise_to_radius")*(1+1e-9), real(usual/radius), rounding)
 	}
-	above("the norm that weights of such a run have, but for a probability below 1e-12,", most*(1+1e-6),
+	above("the largest norm of the weights of such a run (exceeded with probability below 1e-12)", most*(1+1e-6),
 		real(min(length, 1e300)), math.MaxFloat64)
 }
 

@@ -30,7 +30,7 @@ func readColumns(ctx context.Context, path string, s *dataset.Schema) (*columns,
 	for k := range e.Width() {
 		switch f, _ := e.Feature(k); {
 		case f.Cosines > 0:
-			return nil, errors.New("columns are of schemas without a basis")
+			return nil, errors.New("a peer cannot read columns of a schema with a basis; remove the basis from the schema")
 		case f.Numeric:
 			c.kinds = append(c.kinds, 0)
 		default:
@@ -58,7 +58,8 @@ func readColumns(ctx context.Context, path string, s *dataset.Schema) (*columns,
 			v := (out[0]/f.Factor + 1) / 2 // a number, or one of two categories
 			if f.Width > 1 {
 				if v = float64(slices.Index(out, f.Factor)); v < 0 {
-					return fmt.Errorf("column %s: a value is not one of the categories, and peers get no others", e.FeatureName(k))
+					return fmt.Errorf("column %s has a value that is not one of the categories, and peers can only read the "+
+						"categories", e.FeatureName(k))
 				}
 			}
 			c.values = append(c.values, v)
@@ -81,7 +82,7 @@ func (c *columns) write(path string, rows []int) error {
 func (w *worker) columns(one run, q *request) error {
 	l := w.data[w.at]
 	if l.columns == nil {
-		return errors.New("columns are of data sets with a file and one record a person")
+		return errors.New("a peer can read columns only from a data set that is a file with one record per person")
 	}
 	keep, out, err := l.rows(one.row.N, one.row.Split)
 	if err != nil {

@@ -77,7 +77,7 @@ peers: [{name: columns, command: [self, columns], columns: true, splits: 1}]
 				t.Errorf("%+v, want %d features", r, want)
 			}
 		case r.Data == "three":
-			if !strings.Contains(r.Status, "columns are of data sets with a file") {
+			if !strings.Contains(r.Status, "a peer can read columns only from a data set that is a file") {
 				t.Errorf("%+v", r)
 			}
 		default:
@@ -99,5 +99,5 @@ peers: [{name: columns, command: [self, columns], columns: true, splits: 1}]
 			t.Errorf("values %v, want %v at %d", c.values[:9], want, k)
 		}
 	}
-	must.Fail(parse([]byte(strings.ReplaceAll(small, "radius: [0.1, 1]", "basis: auto"))))(t, "line 11: dpgdsc has no choice of a basis", "a basis for dpgdsc")
+	must.Fail(parse([]byte(strings.ReplaceAll(small, "radius: [0.1, 1]", "basis: auto"))))(t, "line 11: dpgdsc cannot choose a basis", "a basis for dpgdsc")
 }

@@ -45,7 +45,7 @@ func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
 		for _, n := range d.N {
 			if have := out[i].records.Units(); n > have || n == have && out[i].test == nil {
 				missing = append(missing, p.at(fmt.Sprintf("data[%d].n", i),
-					"experiment: data set %s: n is %d, and there are %d records", d.Name, n, have))
+					"experiment: data set %s: n is %d, but there are only %d records", d.Name, n, have))
 			}
 		}
 	}
@@ -255,13 +255,14 @@ func (d *Data) checkSynthetic() error {
 	g, ok := generators()[d.Synthetic]
 	switch {
 	case !ok:
-		return fmt.Errorf("generator %q is unknown, want one of %v", d.Synthetic, slices.Sorted(maps.Keys(generators())))
+		return fmt.Errorf("the generator %q is unknown; want one of %v",
+			d.Synthetic, slices.Sorted(maps.Keys(generators())))
 	case d.Records < 3 || d.Records > math.MaxInt32:
-		return fmt.Errorf("records is %d, want at least 3", d.Records)
+		return fmt.Errorf("records is %d, but must be at least 3", d.Records)
 	case g.features && d.Features < 1:
-		return fmt.Errorf("features is %d, want at least 1", d.Features)
+		return fmt.Errorf("features is %d, but must be at least 1", d.Features)
 	case !g.features && d.Features != 0:
-		return fmt.Errorf("the generator %s has its own features; leave the key out", d.Synthetic)
+		return fmt.Errorf("the generator %s sets the number of features; remove the key features", d.Synthetic)
 	}
 	return nil
 }

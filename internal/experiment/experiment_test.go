@@ -280,7 +280,7 @@ peers:
 	rows := must.Get(p.Rows(path))(t)
 	want := map[string]string{
 		"class-means": "ok", "works": "ok", "scores": "ok", "dies": "failed: it ended without an answer: luck", "fails": "failed: cannot do it",
-		"hangs": "failed: no answer in 50ms", "wrong": "failed: the answer has 2 weights", "odd": "failed: the answer is not JSON",
+		"hangs": "failed: no answer in 50ms", "wrong": "failed: the answer has 2 weights", "odd": "failed: the answer does not have the agreed JSON format",
 		"absent": "failed: absent cannot be started", "offpairstrc": "refused: offpairstrc as printed never takes a step",
 	}
 	if len(rows) != 2*len(want) {

@@ -75,7 +75,8 @@ func Formats() []string { return []string{"svg", "pdf", "png"} }
 func (f Figure) Save(path string) error {
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	if !slices.Contains(Formats(), format) {
-		return &InputError{fmt.Errorf("experiment: a figure is written as %s, and %s ends in none of them",
+		return &InputError{fmt.Errorf("experiment: a figure can be written as %s, but the name %s has none of these "+
+			"endings",
 			strings.Join(Formats(), ", "), path)}
 	}
 	var b bytes.Buffer
@@ -112,7 +113,8 @@ func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 	for _, c := range f.Curves {
 		if len(c.X) == 0 || len(c.Y) != len(c.X) || c.Low == nil && c.SE != nil && len(c.SE) != len(c.X) ||
 			c.Low != nil && (len(c.Low) != len(c.X) || len(c.High) != len(c.X)) {
-			return nil, plot.Legend{}, fmt.Errorf("experiment: curve %s has %d, %d and %d numbers, want the same number of each",
+			return nil, plot.Legend{}, fmt.Errorf("experiment: the numbers of x values, y values and errors of the curve "+
+				"%s must be equal, but they are %d, %d and %d",
 				c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
 		}
 		left, right = min(left, slices.Min(c.X)), max(right, slices.Max(c.X))

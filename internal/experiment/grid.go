@@ -16,7 +16,7 @@ type Grid []Figure
 func (g Grid) Write(w io.Writer, format string) error {
 	columns := min(len(g), 3)
 	if columns == 0 {
-		return fmt.Errorf("experiment: a grid has at least one figure")
+		return fmt.Errorf("experiment: a grid needs at least one figure")
 	}
 	rows := (len(g) + columns - 1) / columns
 	const width, height = 7.5 * vg.Centimeter, 6 * vg.Centimeter

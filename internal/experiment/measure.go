@@ -49,7 +49,7 @@ func (w *worker) measure(ctx context.Context, m *method, o outcome) (float64, er
 		return v - w.best, err
 	case measureRegret:
 		if m.stream == nil {
-			return 0, fmt.Errorf("%s is not an online algorithm and has no regret", m.name)
+			return 0, fmt.Errorf("%s is not an online algorithm, so it has no regret", m.name)
 		}
 		return o.regret, nil
 	}
@@ -59,7 +59,7 @@ func (w *worker) measure(ctx context.Context, m *method, o outcome) (float64, er
 // objective is L on the records.
 func (w *worker) objective(ctx context.Context, m *method, weights []float64, r *engine.Records) (float64, error) {
 	if weights == nil {
-		return 0, fmt.Errorf("%s gives scores and no weights, so it has no objective", m.name)
+		return 0, fmt.Errorf("%s gives scores but no weights, so it has no objective", m.name)
 	}
 	return meanLoss(ctx, m.loss(w.plan.Task), weights, w.plan.ObjectiveL2, r)
 }
@@ -142,7 +142,8 @@ func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
 	out := outcome{weights: stream.Average(), passes: p.Work.Gradients / (float64(r.Len()) * float64(r.Len()-1))}
 	if w.plan.Measure == measureRegret {
 		if most := MostRegretRecords(len(out.weights)); r.Len() > most {
-			return outcome{}, fmt.Errorf("the regret of %d records with %d parameters takes too long; at most %d", r.Len(),
+			return outcome{}, fmt.Errorf("computing the regret of %d records with %d parameters takes too long; use at "+
+				"most %d records", r.Len(),
 				len(out.weights), most)
 		}
 		measured, err := regret.Measure(ctx, p)

@@ -129,15 +129,15 @@ func TestWrongMeasures(t *testing.T) {
 	const base = "data: [{name: s, synthetic: scores, records: 40, features: 3, n: [20]}]\nepsilon: [1]\nsplits: 1\nalgorithms: [{name: dpgdsc}]\n"
 	for text, want := range map[string]string{
 		"measure: loss\n":                           "measure \"loss\" is unknown",
-		"objective_l2: 0.1\n":                       "with a measure of a loss",
-		"delta: 0\ndelta_rule: 1/n\n":               "want 1/n and no delta",
-		"delta_rule: 1/d\n":                         "want 1/n and no delta",
-		"baselines: [zero]\n":                       "zero is for objective",
-		"baselines: [majority]\n":                   "majority with task metric",
-		"measure: excess\nbaselines: [class-means]": "zero is for objective",
+		"objective_l2: 0.1\n":                       "a positive number also needs a measure",
+		"delta: 0\ndelta_rule: 1/n\n":               "the only rule is 1/n",
+		"delta_rule: 1/d\n":                         "the only rule is 1/n",
+		"baselines: [zero]\n":                       "zero needs the measure objective",
+		"baselines: [majority]\n":                   "majority for task metric",
+		"measure: excess\nbaselines: [class-means]": "zero needs the measure objective",
 		"paper: {name: huai}\n":                     "want name and item",
 		"paper: {name: huai, item: f, axis: m}\n":   "axis \"m\" is unknown",
-		"paper: {name: huai, item: f, command: x}":  "a command needs table",
+		"paper: {name: huai, item: f, command: x}":  "a command needs the key table",
 	} {
 		if _, err := Parse("test", ".", []byte(base+text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%q: %v, want %q and a line", text, err, want)

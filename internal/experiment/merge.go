@@ -26,7 +26,8 @@ func (p *Plan) Merge(path string, parts ...string) error {
 			case files[which] != "":
 				return &InputError{fmt.Errorf("experiment: %s and %s both have %s", files[which], part, which)}
 			case count != "" && of != count:
-				return &InputError{fmt.Errorf("experiment: %s has %s, and another file is one of %s parts", part, which, count)}
+				return &InputError{fmt.Errorf("experiment: %s has %s, but another file belongs to a plan of %s parts",
+					part, which, count)}
 			}
 			files[which], count = part, of
 			t.comments = slices.DeleteFunc(t.comments, func(c string) bool { return c == which })
@@ -43,14 +44,15 @@ func (p *Plan) Merge(path string, parts ...string) error {
 		for _, c := range t.comments {
 			if want := fmt.Sprintf("plan %s %s;", p.name, p.digest); strings.HasPrefix(c, "plan ") &&
 				!strings.HasPrefix(c, want) {
-				return &InputError{fmt.Errorf("experiment: %s was made with another version of the plan (%s); run it again, which "+
-					"adds what is missing", part, c)}
+				return &InputError{fmt.Errorf("experiment: %s was made with another version of the plan (%s); run the plan "+
+					"again to add the missing runs", part, c)}
 			}
 		}
 		all.comments = append(all.comments, t.comments...)
 		for key, row := range t.rows {
 			if old, twice := all.rows[key]; twice && old != row {
-				return &InputError{fmt.Errorf("experiment: %s has another outcome than a file before it for %s", part,
+				return &InputError{fmt.Errorf("experiment: the outcome in %s differs from the outcome in an earlier file "+
+					"for %s", part,
 					strings.TrimSpace(row.line()))}
 			}
 			all.rows[key] = row
@@ -59,8 +61,8 @@ func (p *Plan) Merge(path string, parts ...string) error {
 	for _, b := range p.blocks() {
 		for _, r := range b.runs {
 			if _, ok := all.rows[r.row.key()]; !ok {
-				return &InputError{fmt.Errorf("experiment: runs are missing, %d of %d are there; the first missing one: %s "+
-					"split %d %s", len(all.rows), p.Runs(), r.group(), r.row.Split, r.method.label())}
+				return &InputError{fmt.Errorf("experiment: runs are missing, because there are only %d of %d; the first "+
+					"missing run is %s split %d %s", len(all.rows), p.Runs(), r.group(), r.row.Split, r.method.label())}
 			}
 		}
 	}

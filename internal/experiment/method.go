@@ -64,12 +64,12 @@ func (p *Plan) listMethods() error {
 		place := fmt.Sprintf("baselines[%d]", i)
 		if want, ok := map[string]string{classMeans: taskAUC, identity: taskMetric, majority: taskMetric,
 			zero: p.Task}[name]; !ok || want != p.Task {
-			return p.at(place, "baseline %q is unknown, want class-means with task auc, identity or majority with task "+
-				"metric, or zero", name)
+			return p.at(place, "baseline %q is unknown; want class-means for task auc, identity or majority for task "+
+				"metric, or zero for both tasks", name)
 		}
 		if (name == zero) == (p.Measure == "") || p.Measure == measureRegret {
-			return p.at(place, "baseline %s is not for measure %q: zero is for objective and excess, the others for the score "+
-				"of the task", name, p.Measure)
+			return p.at(place, "baseline %s cannot be used with measure %q; the baseline zero needs the measure "+
+				"objective or excess, and the other baselines need the score of the task", name, p.Measure)
 		}
 		p.all = append(p.all, method{name: name, nonPrivate: true, baseline: name})
 	}
@@ -93,11 +93,11 @@ func (p *Plan) listMethods() error {
 	for i := range p.Peers {
 		peer, place := &p.Peers[i], fmt.Sprintf("peers[%d]", i)
 		if !planName.MatchString(peer.Name) || len(peer.Command) == 0 {
-			return p.at(place, "a peer needs a name of letters, digits, dots, dashes and a command")
+			return p.at(place, "a peer needs a command and a name that consists of letters, digits, dots and dashes")
 		}
 		limit, err := time.ParseDuration(cmp.Or(peer.Limit, "10m"))
 		if err != nil || limit <= 0 {
-			return p.at(place+".limit", "limit %q is not a time such as 10m", peer.Limit)
+			return p.at(place+".limit", "limit %q is not a positive duration such as 10m", peer.Limit)
 		}
 		peer.limit = limit
 		p.all = append(p.all, method{name: peer.Name, options: optionText(peer.Options),
@@ -157,7 +157,7 @@ func configureMethod[A algorithms.Planner](m *method, a A, task string, options 
 		return none, err
 	}
 	if m.settings.curved {
-		return none, &optionError{"basis", fmt.Sprintf("%s has no choice of a basis; auto has", m.name)}
+		return none, &optionError{"basis", fmt.Sprintf("%s cannot choose a basis; use the algorithm auto", m.name)}
 	}
 	if !info.Supports(m.settings.mode) {
 		return none, &optionError{"mode", fmt.Sprintf("%s does not support mode %s", m.name, m.settings.mode)}
@@ -301,7 +301,7 @@ func (s *settings) set(key string, value any, task string) (known bool, err erro
 		}
 	case "basis":
 		if s.curved = text == dataset.BasisAuto; !s.curved {
-			return true, errors.New("want auto, or leave it out for none")
+			return true, errors.New("want auto, or remove the option for no choice")
 		}
 	case "paper_unsound":
 		var is bool

@@ -101,11 +101,11 @@ func (p *Paper) check() error {
 	case p.Axis != "" && p.Axis != "n" && p.Axis != "epsilon":
 		return fmt.Errorf("axis %q is unknown, want n or epsilon", p.Axis)
 	case p.Command != "" && (p.Table.File == "" || len(p.Table.By) == 0 || p.Table.Value == ""):
-		return errors.New("a command needs table with file, by and value")
+		return errors.New("a command needs the key table with the keys file, by and value")
 	}
 	for _, r := range p.Rates {
 		if r.Against != "n" && r.Against != "d" && r.Against != "epsilon" {
-			return fmt.Errorf("a rate is against %q, want n, d or epsilon", r.Against)
+			return fmt.Errorf("a rate is against %q, but must be against n, d or epsilon", r.Against)
 		}
 	}
 	return nil
@@ -233,7 +233,7 @@ func ReadGives(path string) ([]Given, error) {
 		err = cmp.Or(err, parseCSV(&all[i], lines[i+1]))
 	}
 	if err != nil || len(lines) == 0 {
-		return nil, &InputError{fmt.Errorf("experiment: %s is not a table of what noise gives", path)}
+		return nil, &InputError{fmt.Errorf("experiment: %s is not a table of the guarantees that noise gives", path)}
 	}
 	return all, nil
 }

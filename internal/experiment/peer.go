@@ -70,7 +70,8 @@ func startPeer(ctx context.Context, p *Peer, dir string, programs map[string]str
 		return nil, err
 	}
 	if err := c.Start(); err != nil {
-		return nil, fmt.Errorf("%s cannot be started (%w); say where the program %q is", p.Name, err, p.Command[0])
+		return nil, fmt.Errorf("%s cannot be started (%w); check that the program %q is installed, or give its path",
+			p.Name, err, p.Command[0])
 	}
 	go func() {
 		defer close(process.answers)
@@ -109,7 +110,7 @@ func (p *peerProcess) ask(ctx context.Context, q request, limit time.Duration) (
 			return a, true, p.death()
 		}
 		if err := json.Unmarshal(text, &a); err != nil {
-			return a, true, fmt.Errorf("the answer is not JSON as agreed: %w", err)
+			return a, true, fmt.Errorf("the answer does not have the agreed JSON format: %w", err)
 		}
 	}
 	if a.Error != "" {
@@ -144,7 +145,7 @@ func (a answer) check(d, test int) error {
 		v, want = a.Scores, test
 	}
 	if len(v) != want {
-		return fmt.Errorf("the answer has %d weights and %d scores, want %d weights or %d scores", len(a.Weights),
+		return fmt.Errorf("the answer has %d weights and %d scores, but must have %d weights or %d scores", len(a.Weights),
 			len(a.Scores), d, max(test, 0))
 	}
 	for _, x := range v {

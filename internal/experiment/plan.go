@@ -279,32 +279,34 @@ func (p *Plan) check() error {
 		}
 		if p.Paper.Outside() {
 			if len(p.Data)+len(p.Algorithms)+len(p.Baselines)+len(p.Peers) > 0 {
-				return p.at("paper", "paper: an item that this runner does not run has no data and no methods")
+				return p.at("paper", "paper: an item that this runner does not run must not have data or methods")
 			}
 			return nil
 		}
 	}
 	switch {
 	case p.Task != taskAUC && p.Task != taskMetric:
-		return p.at("task", "task %q is unknown, want auc or metric", p.Task)
+		return p.at("task", "task %q is unknown; want auc or metric", p.Task)
 	case len(p.Data) == 0:
 		return errors.New("data is empty; name a data set")
 	case p.Splits < 1:
-		return p.at("splits", "splits is %d, want at least 1", p.Splits)
+		return p.at("splits", "splits is %d, but must be at least 1", p.Splits)
 	case p.Measure != "" && !slices.Contains(measures(), p.Measure):
-		return p.at("measure", "measure %q is unknown, want one of %s, or leave it out", p.Measure,
+		return p.at("measure", "measure %q is unknown; want one of %s, or remove the key", p.Measure,
 			strings.Join(measures(), ", "))
 	case !(p.ObjectiveL2 >= 0) || math.IsInf(p.ObjectiveL2, 0) || p.ObjectiveL2 > 0 && p.Measure == "":
-		return p.at("objective_l2", "objective_l2 is %v, want a number of at least 0, with a measure of a loss",
+		return p.at("objective_l2", "objective_l2 is %v, but must be a finite number of at least 0; a positive number "+
+			"also needs a measure",
 			p.ObjectiveL2)
 	case p.DeltaRule != "" && (p.DeltaRule != "1/n" || p.Delta != nil):
-		return p.at("delta_rule", "delta_rule is %q, want 1/n and no delta", p.DeltaRule)
+		return p.at("delta_rule", "delta_rule is %q, but the only rule is 1/n, and a plan with delta_rule must not "+
+			"have delta", p.DeltaRule)
 	case p.Noises < 1:
-		return p.at("noises", "noises is %d, want at least 1", p.Noises)
+		return p.at("noises", "noises is %d, but must be at least 1", p.Noises)
 	case p.Neighbours < 1:
-		return p.at("neighbours", "neighbours is %d, want at least 1", p.Neighbours)
+		return p.at("neighbours", "neighbours is %d, but must be at least 1", p.Neighbours)
 	case p.NoiseSeed != "" && p.NoiseSeed != "split":
-		return p.at("noise_seed", "noise_seed %q is unknown; want split, or leave it out", p.NoiseSeed)
+		return p.at("noise_seed", "noise_seed %q is unknown; want split, or remove the key", p.NoiseSeed)
 	}
 	for i, e := range p.Epsilon {
 		if err := (privacy.Budget{Epsilon: e, Delta: delta}).Validate(); err != nil {
@@ -324,10 +326,11 @@ func (p *Plan) check() error {
 		return err
 	}
 	if len(p.Epsilon) == 0 && slices.ContainsFunc(p.all, func(m method) bool { return !m.nonPrivate }) {
-		return errors.New("epsilon is empty, and the plan has private methods")
+		return errors.New("epsilon is empty, but the plan has private methods; give at least one epsilon")
 	}
 	if p.Reference != "" && p.reference() == nil {
-		return p.at("reference", "reference %q is not a method of the plan, as the CSV names it (name, or name and options)",
+		return p.at("reference", "reference %q is not a method of the plan; write the method as the CSV does (name, or "+
+			"name and options)",
 			p.Reference)
 	}
 	if runs := p.Runs(); runs > maxRuns {
@@ -339,7 +342,7 @@ func (p *Plan) check() error {
 func (p *Plan) checkData(i int, names map[string]bool) error {
 	d, place := &p.Data[i], fmt.Sprintf("data[%d]", i)
 	if !planName.MatchString(d.Name) {
-		return p.at(place, "the name of a data set is %q, want letters, digits, dots, dashes", d.Name)
+		return p.at(place, "the name of a data set is %q, but must consist of letters, digits, dots and dashes", d.Name)
 	}
 	if names[d.Name] {
 		return p.at(place+".name", "data set %s is there twice", d.Name)
@@ -353,17 +356,18 @@ func (p *Plan) checkData(i int, names map[string]bool) error {
 	}
 	switch {
 	case sources != 1:
-		return p.at(place, "data set %s: want file or synthetic, and not both", d.Name)
+		return p.at(place, "data set %s needs either file or synthetic, but not both", d.Name)
 	case d.File != "" && d.Schema == "":
 		return p.at(place, "data set %s: a file needs a schema", d.Name)
 	case d.File != "" && (d.Records != 0 || d.Features != 0 || d.Seed != 0 && d.NoiseColumns == 0):
-		return p.at(place, "data set %s: records, features and seed are for synthetic data", d.Name)
+		return p.at(place, "data set %s: the keys records, features and seed are only for synthetic data", d.Name)
 	case d.Synthetic != "" && (d.Test != "" || d.Schema != ""):
-		return p.at(place, "data set %s: test and schema are for files", d.Name)
+		return p.at(place, "data set %s: the keys test and schema are only for files", d.Name)
 	case d.NoiseColumns < 0:
-		return p.at(place+".noise_columns", "data set %s: noise_columns is %d, want at least 0", d.Name, d.NoiseColumns)
+		return p.at(place+".noise_columns", "data set %s: noise_columns is %d, but must be at least 0",
+			d.Name, d.NoiseColumns)
 	case len(d.N) == 0:
-		return p.at(place, "data set %s: n is empty; give numbers of training records", d.Name)
+		return p.at(place, "data set %s: n is empty; list the numbers of training records", d.Name)
 	}
 	if d.Synthetic != "" {
 		if err := d.checkSynthetic(); err != nil {
@@ -373,14 +377,14 @@ func (p *Plan) checkData(i int, names map[string]bool) error {
 	for k, n := range d.N {
 		where := fmt.Sprintf("%s.n[%d]", place, k)
 		if n < 2 || d.Synthetic != "" && n >= d.Records || d.Given != nil && n >= d.Given.Units() {
-			return p.at(where, "data set %s: n is %d, want at least 2 and fewer than its records", d.Name, n)
+			return p.at(where, "data set %s: n is %d, but must be at least 2 and less than the number of records", d.Name, n)
 		}
 		if slices.Contains(d.N[:k], n) {
 			return p.at(where, "data set %s: n = %d is there twice", d.Name, n)
 		}
 	}
 	if d.Splits = cmp.Or(d.Splits, p.Splits); d.Splits < 1 {
-		return p.at(place+".splits", "data set %s: splits is %d, want at least 1", d.Name, d.Splits)
+		return p.at(place+".splits", "data set %s: splits is %d, but must be at least 1", d.Name, d.Splits)
 	}
 	return nil
 }

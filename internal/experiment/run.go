@@ -74,7 +74,8 @@ type runner struct {
 // or the file is wrong, or if ctx ends.
 func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if o.Parts < 0 || o.Part < 0 || o.Part > o.Parts || o.Parts > 0 && o.Part == 0 {
-		return &InputError{fmt.Errorf("experiment: part %d of %d, want 1 to the number of parts", o.Part, o.Parts)}
+		return &InputError{fmt.Errorf("experiment: part is %d of %d, but must be 1 to the number of parts",
+			o.Part, o.Parts)}
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -118,7 +119,8 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	if old := t.part(); old != part && len(t.rows) > 0 {
-		return &InputError{fmt.Errorf("experiment: %s has the runs of %s, and these are of %s; write to another file", path,
+		return &InputError{fmt.Errorf("experiment: %s has the runs of %s, but the new runs are of %s; write to another "+
+			"file", path,
 			cmp.Or(old, "the whole plan"), cmp.Or(part, "the whole plan"))}
 	}
 	if part != "" {

@@ -146,7 +146,7 @@ func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 	seen := false
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		bad := func(why string) error {
-			return &InputError{fmt.Errorf("experiment: %s, line %d: %s; is this a file that a run of this plan wrote?",
+			return &InputError{fmt.Errorf("experiment: %s, line %d: %s; name a file that a run of this plan wrote",
 				path, i+1, why)}
 		}
 		switch {

@@ -98,12 +98,12 @@ func ReadJSON(path string, limit int64, v any, copies ...io.Writer) error {
 	d := json.NewDecoder(io.TeeReader(io.LimitReader(f, limit), io.MultiWriter(copies...)))
 	if err := d.Decode(v); err != nil {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return fmt.Errorf("it ends early, is empty or has more than %d bytes", limit)
+			return fmt.Errorf("the file is empty, was cut short or has more than %d bytes", limit)
 		}
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("it has more than one JSON value")
+		return errors.New("the file has more than one JSON value")
 	}
 	return nil
 }
@@ -140,7 +140,8 @@ const (
 func (o *Output) Fill(secret bool, fill func(io.Writer) error) error {
 	err := durable.Write(o.Path, secret, o.Force, nil, fill)
 	if errors.Is(err, fs.ErrExist) {
-		return input.Errorf("another program made %s in the meantime, so it was not replaced; %w", o.Asked, ErrTaken)
+		return input.Errorf("in the meantime, another program created %s, so this file was not replaced; %w",
+			o.Asked, ErrTaken)
 	}
 	return err
 }

@@ -19,8 +19,8 @@ func Damaged(err error) error {
 }
 
 // ErrChanged is the error of a check whose file does not match its seal.
-var ErrChanged = errors.New("was changed after it was written: its checksum does not match; use the file as " +
-	"it was saved")
+var ErrChanged = errors.New("was changed after it was written, because its checksum does not match; use the " +
+	"unchanged file")
 
 // ReadChecked reads a file of this program into a value and calls check with the seal of the file. It also writes
 // the text of the file to text. Errors name the file and are marked as errors of the user's input.
@@ -32,7 +32,7 @@ func ReadChecked(path, what string, into any, text io.Writer, check func(*Seal) 
 	case errors.As(err, &missing):
 		return input.Errorf("dyad: cannot read the %s: %w", what, err)
 	case err != nil:
-		err = fmt.Errorf("is not a %s of this program, or was cut short: %v", what, err)
+		err = fmt.Errorf("is not a %s that this program wrote, or was cut short: %v", what, err)
 	default:
 		err = check(seal)
 	}

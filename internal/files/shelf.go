@@ -83,7 +83,7 @@ type ElsewhereError struct {
 
 // Error implements error.
 func (e *ElsewhereError) Error() string {
-	return fmt.Sprintf("dyad: the model was saved elsewhere, as %s: %v", e.Name, e.Err)
+	return fmt.Sprintf("dyad: the model was saved under another name, %s: %v", e.Name, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -231,7 +231,7 @@ func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err 
 		case renamed:
 			l.at("model renamed")
 			if err != nil {
-				l.note("%s is written, but may not survive a power cut: %v", as.Asked, err)
+				l.note("%s was written, but may be lost in a power cut: %v", as.Asked, err)
 			}
 			if as.Path != out.Path {
 				if !Same(as.Asked, as.Path) { // as.Asked is a link into another folder
@@ -241,7 +241,7 @@ func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err 
 					return as.Asked, nil
 				}
 				return as.Asked, &ElsewhereError{as.Asked, "",
-					fmt.Errorf("another program made %s in the meantime, so it was not replaced", out.Asked)}
+					fmt.Errorf("in the meantime, another program created %s, so this file was not replaced", out.Asked)}
 			}
 			return as.Asked, nil
 		case !errors.Is(err, fs.ErrExist):

@@ -22,7 +22,7 @@ func (l Log) signed(book *ledger.Ledger, name string) {
 	case err == nil:
 		l.at("model signed")
 	case !errors.Is(err, ledger.ErrNoKey):
-		l.note("%s is written but not signed; \"dyad ledger sign %s\" signs it: %v", name, name, err)
+		l.note("%s was written but not signed; run \"dyad ledger sign %s\" to sign this file: %v", name, name, err)
 	}
 }
 
@@ -39,7 +39,8 @@ func Sign(book *ledger.Ledger, name string) (string, error) {
 	}
 	// a link would lead to a file that nobody named
 	if info, err := os.Lstat(SignatureOf(name)); err == nil && !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is a link or not a regular file, so it is not replaced; move it away", SignatureOf(name))
+		return "", fmt.Errorf("%s is not a regular file (it may be a link), so it was not replaced; move it away",
+			SignatureOf(name))
 	}
 	out, err := durable.Resolve(SignatureOf(name))
 	if err != nil {
@@ -51,7 +52,7 @@ func Sign(book *ledger.Ledger, name string) (string, error) {
 	case err != nil:
 		return "", err
 	case !ledger.IsSignature(was):
-		return "", fmt.Errorf("%s is not a signature of a ledger, so it is not replaced; move it away", SignatureOf(name))
+		return "", fmt.Errorf("%s is not a signature of a ledger, so it was not replaced; move it away", SignatureOf(name))
 	case bytes.Equal(was, sig):
 		return SignatureOf(name), nil
 	}

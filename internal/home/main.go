@@ -37,7 +37,8 @@ import (
 
 func main() {
 	dir := flag.String("C", ".", "folder of the module")
-	proxy := flag.String("proxy", "", "write the module to this folder, laid out as a module proxy, instead of renaming it")
+	proxy := flag.String("proxy", "", "write the module to this folder in the layout of a module proxy instead of "+
+		"renaming the module")
 	version := flag.String("version", "v0.1.0", "version for -proxy")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: home [-C DIR] MODULE\n       home [-C DIR] -proxy DIR [-version V]")
@@ -74,7 +75,7 @@ func readModule(dir string) (*modfile.File, error) {
 func move(dir, to string) error {
 	// The go command accepts a path without a dot, such as ours until it is hosted, but a proxy does not.
 	if err := module.CheckPath(to); err != nil {
-		return fmt.Errorf("%w: want a path that a proxy can serve, such as example.org/team/dyad", err)
+		return fmt.Errorf("%w; give the module a path that a proxy can serve, such as example.org/team/dyad", err)
 	}
 	mod, err := readModule(dir)
 	if err != nil {
@@ -287,7 +288,7 @@ func publish(dir, proxy, version string) error {
 	}
 	m := module.Version{Path: mod.Module.Mod.Path, Version: version}
 	if err := module.Check(m.Path, m.Version); err != nil {
-		return fmt.Errorf("%w: give the module a path that a proxy can serve first", err)
+		return fmt.Errorf("%w; first give the module a path that a proxy can serve", err)
 	}
 	escaped, err := module.EscapePath(m.Path)
 	if err != nil {

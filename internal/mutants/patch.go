@@ -68,7 +68,7 @@ func parseMutant(name, text string) (Mutant, error) {
 		case strings.HasPrefix(line, "@@"):
 			m.hunks = append(m.hunks, hunk{file: file})
 		case last < 0:
-			return m, fmt.Errorf("a line before the first hunk: %q", line)
+			return m, fmt.Errorf("there is a line before the first hunk: %q", line)
 		case mark == " " || line == "\n":
 			rest = cmp.Or(rest, "\n")
 			m.hunks[last].before += rest
@@ -78,7 +78,7 @@ func parseMutant(name, text string) (Mutant, error) {
 		case mark == "+":
 			m.hunks[last].after += rest
 		default:
-			return m, fmt.Errorf("a line that is not of a diff: %q", line)
+			return m, fmt.Errorf("this line does not belong to a diff: %q", line)
 		}
 	}
 	if len(m.hunks) == 0 {
@@ -110,8 +110,8 @@ func (m Mutant) Apply(root string) (map[string]string, error) {
 			text = string(raw)
 		}
 		if n := strings.Count(text, h.before); n != 1 || h.before == h.after {
-			return nil, fmt.Errorf("%s no longer applies: the lines that a hunk looks for stand %d times in %s; write it again "+
-				"for the code of today, with the same defect", m.Name, n, h.file)
+			return nil, fmt.Errorf("%s no longer applies: the lines of a hunk occur %d times in %s, but must occur once; "+
+				"write the patch again for the current code, with the same defect", m.Name, n, h.file)
 		}
 		changed[h.file] = strings.Replace(text, h.before, h.after, 1)
 	}

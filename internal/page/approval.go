@@ -39,7 +39,7 @@ type Texts struct {
 // TextsOf returns the texts of a language, one of Languages.
 func TextsOf(language string) (t Texts, err error) {
 	if !slices.Contains(languages(), language) {
-		return t, fmt.Errorf("page: the language is %q, want one of %s", language, strings.Join(languages(), ", "))
+		return t, fmt.Errorf("page: the language is %q, but must be one of %s", language, strings.Join(languages(), ", "))
 	}
 	t.language = language
 	if err := json.Unmarshal(approvalTexts, &t.texts); err != nil {
@@ -223,7 +223,8 @@ var approvedMarks = regexp.MustCompile(`(?s)\A<!doctype html>\n<html lang="([a-z
 func ReadApproved(text []byte) (*Approved, error) {
 	m := approvedMarks.FindSubmatchIndex(text[:min(len(text), 4096)])
 	if m == nil || len(text) > mostApproved || bytes.Count(text, []byte(afterBegins)) != 1 || bytes.Count(text, []byte(afterEnds)) != 1 {
-		return nil, errors.New("page: this is not a page that \"dyad plan --report\" of this version wrote, or it was changed")
+		return nil, errors.New("page: the page was not written by \"dyad plan --report\" of this version, or was " +
+			"changed afterwards")
 	}
 	of := func(i int) string { return string(text[m[2*i]:m[2*i+1]]) }
 	a := &Approved{Language: of(1), Plan: of(2), Record: of(3), Schema: of(4), Figures: of(5), text: text}

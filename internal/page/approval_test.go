@@ -63,11 +63,11 @@ func TestApprovedPageIsFilledIn(t *testing.T) {
 			t.Errorf("%s", filled)
 		}
 		for want, changed := range map[string][]byte{
-			"was changed after": bytes.Replace(text, []byte("<p>r</p>"), []byte("<p>R</p>"), 1),
-			"changed after":     bytes.Replace(text, []byte("dyad-schema\" content=\"b"), []byte("dyad-schema\" content=\"c"), 1),
-			"was changed":       append(bytes.Clone(text), '\n'),
-			"already filled in": filled,
-			"is not a page":     bytes.Replace(text, []byte(`<meta name="dyad-page"`), []byte(`<meta name="other"`), 1),
+			"was changed after":  bytes.Replace(text, []byte("<p>r</p>"), []byte("<p>R</p>"), 1),
+			"changed after":      bytes.Replace(text, []byte("dyad-schema\" content=\"b"), []byte("dyad-schema\" content=\"c"), 1),
+			"was changed":        append(bytes.Clone(text), '\n'),
+			"already filled in":  filled,
+			"was not written by": bytes.Replace(text, []byte(`<meta name="dyad-page"`), []byte(`<meta name="other"`), 1),
 		} {
 			if _, err := ReadApproved(changed); err == nil || bytes.Equal(changed, text) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: want %q: %v", language, want, err)

@@ -16,7 +16,7 @@ type Number interface {
 }
 
 // ErrChanged is wrapped by the error for a file that was changed while it was mapped.
-var ErrChanged = errors.New("pages: the file changed while it was used")
+var ErrChanged = errors.New("pages: another program changed the file while this program was using it")
 
 // Mapping is the content of a regular file as bytes.
 type Mapping struct {
@@ -46,7 +46,7 @@ func File(f *os.File) (*Mapping, error) {
 	case size == 0:
 		return &Mapping{}, nil
 	case uint64(size) > math.MaxInt:
-		return nil, fmt.Errorf("%s has %d bytes, more than this machine can address", f.Name(), size)
+		return nil, fmt.Errorf("%s has %d bytes, which is more than this machine can address", f.Name(), size)
 	}
 	if m, err := os.Open(f.Name()); err == nil {
 		if again, err := m.Stat(); err == nil && os.SameFile(info, again) {

@@ -146,7 +146,8 @@ func (p *part) licence() (string, error) {
 			}
 		}
 		if !known {
-			return "", fmt.Errorf("%s: the licence %s is not one that is known here; read it, and add it if it is permissive",
+			return "", fmt.Errorf("%s has the licence %s, which this program does not know; read the licence, and add it "+
+				"if it is permissive",
 				p.name, name)
 		}
 	}

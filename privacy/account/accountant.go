@@ -107,7 +107,7 @@ func (a *GDP) compose(e Event, known bool) error {
 		return a.composeParallel(f.parts, known)
 	case f.known != nil && known:
 		if f.neighbours() != ReplaceOne {
-			return fmt.Errorf("%w: %v has a neighbouring relation that GDP does not support", ErrUnsupported, e)
+			return fmt.Errorf("%w: GDP does not support the neighbouring relation of %v", ErrUnsupported, e)
 		}
 		a.sampled = true
 		return a.compose(Repeat(f.known, f.count), known)

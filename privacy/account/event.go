@@ -153,7 +153,8 @@ func (f facts) joinRelation(r Relation) (Relation, error) {
 	case r == "":
 		return other, nil
 	default:
-		return r, fmt.Errorf("%w: its relation is %s, but the relation of the earlier events is %s", ErrUnsupported, other, r)
+		return r, fmt.Errorf("%w: the relation of the event is %s, but the relation of the earlier events is %s",
+			ErrUnsupported, other, r)
 	}
 }
 
@@ -171,7 +172,7 @@ func describe(e Event) (facts, error) {
 	}
 	f := e.facts()
 	if f.event == nil || f.shape == release && f.count < 1 {
-		return facts{}, fmt.Errorf("%w: %T does not state how often it is released", ErrUnsupported, e)
+		return facts{}, fmt.Errorf("%w: %T does not state the number of its releases", ErrUnsupported, e)
 	}
 	return f, nil
 }
@@ -264,11 +265,12 @@ func (e RepeatedEvent) String() string {
 
 func (e RepeatedEvent) validate() error {
 	if e.Count < 1 {
-		return fmt.Errorf("account: count of %v is %d, must be at least 1", e.Event, e.Count)
+		return fmt.Errorf("account: the count of %v is %d, but must be at least 1", e.Event, e.Count)
 	}
 	f, err := describe(e.Event)
 	if _, nested := e.Event.(RepeatedEvent); err == nil && (nested || !f.repeatable()) {
-		return fmt.Errorf("account: %v is not a single release that can be repeated; list it in a ComposedEvent", e.Event)
+		return fmt.Errorf("account: %v is not a single release, so RepeatedEvent cannot repeat it; list it in a "+
+			"ComposedEvent", e.Event)
 	}
 	return err
 }

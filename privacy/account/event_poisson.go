@@ -31,7 +31,7 @@ func (l NoiseLaw) Event(sensitivity, scale float64) Event {
 func noiseOf(what string, e Event) (noise, error) {
 	f, err := describe(e)
 	if _, repeated := e.(RepeatedEvent); err == nil && (f.noise == nil || repeated) {
-		err = fmt.Errorf("account: %s is about one release with Gaussian or Laplace noise, not %v", what, e)
+		err = fmt.Errorf("account: %s must contain one release with Gaussian or Laplace noise, but contains %v", what, e)
 	}
 	if err != nil {
 		return noise{}, err
@@ -139,17 +139,18 @@ func (e PoissonEvent) validate() error {
 	case err != nil:
 		return err
 	case !(e.Rate > 0 && e.Rate <= 1):
-		return fmt.Errorf("account: rate of a Poisson event is %v, must be in (0, 1]", e.Rate)
+		return fmt.Errorf("account: the rate of a Poisson event is %v, but must be in (0, 1]", e.Rate)
 	case e.Group < 0 || e.Group > MaxGroup:
-		return fmt.Errorf("account: a Poisson event with %d records of one owner, want at least 1 and at most %d",
+		return fmt.Errorf("account: a Poisson event has %d records of one owner, but must have at least 1 and at most "+
+			"%d",
 			e.Group, MaxGroup)
 	case e.Group > 1 && n.law != GaussianLaw:
 		return fmt.Errorf("account: a Poisson event with %d records of one owner needs Gaussian noise, not %s",
 			e.Group, n.law)
 	case e.Replaced != 0 && (n.law != GaussianLaw || e.Relation != ReplaceOne ||
 		!(e.Replaced >= n.sensitivity && e.Replaced <= 2*n.sensitivity)):
-		return fmt.Errorf("account: Replaced of a Poisson event is %v; want Gaussian noise, replace-one neighbours, and a "+
-			"value from %v to %v", e.Replaced, n.sensitivity, 2*n.sensitivity)
+		return fmt.Errorf("account: Replaced of a Poisson event is %v; Replaced needs Gaussian noise, replace-one "+
+			"neighbours, and a value from %v to %v", e.Replaced, n.sensitivity, 2*n.sensitivity)
 	}
 	return e.Relation.Validate()
 }
@@ -161,8 +162,8 @@ func (e PoissonEvent) facts() facts {
 	if n.law == GaussianLaw && e.Relation == AddRemove && e.group() == 1 {
 		f.renyi = func(alpha float64) float64 { return poissonRenyi(alpha, n.ratio(), e.Rate) }
 	}
-	f.noRenyi = "Renyi divergences on Poisson batches are known only for Gaussian noise under add/remove with one " +
-		"record of each owner"
+	f.noRenyi = "Renyi divergences of releases from Poisson batches are known only for Gaussian noise, add/remove " +
+		"neighbours and one record of each owner"
 	if e.Relation != ReplaceOne {
 		f.barred = "the neighbours must be replace-one"
 	}

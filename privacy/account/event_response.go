@@ -20,10 +20,11 @@ func (e RandomizedResponseEvent) String() string {
 
 func (e RandomizedResponseEvent) validate() error {
 	if e.Buckets < 2 {
-		return fmt.Errorf("account: a randomized response has %d buckets, must be at least 2", e.Buckets)
+		return fmt.Errorf("account: a randomized response has %d buckets, but must have at least 2", e.Buckets)
 	}
 	if !(e.Uniform > 0 && e.Uniform <= 1) {
-		return fmt.Errorf("account: a randomized response is uniform with probability %v, must be in (0, 1]", e.Uniform)
+		return fmt.Errorf("account: a randomized response is uniform with probability %v, but this probability must be "+
+			"in (0, 1]", e.Uniform)
 	}
 	return nil
 }
@@ -43,6 +44,6 @@ func (e RandomizedResponseEvent) facts() facts {
 		renyi: func(alpha float64) float64 {
 			return finiteRenyi(alpha, []float64{same, other, rest}, []float64{other, same, rest})
 		},
-		barred: "no mechanism of a session gives randomised answers",
+		barred: "sessions have no mechanism for randomised responses",
 	}
 }

@@ -32,7 +32,8 @@ func (e RandomStoppingEvent) String() string {
 func (e RandomStoppingEvent) validate() error {
 	err := positive("mu of a random stopping event", e.Mu)
 	if e.Runs < 1 || e.Runs > MaxRuns {
-		err = cmp.Or(err, fmt.Errorf("account: random stopping after at most %d runs, want 1 to %d", e.Runs, MaxRuns))
+		err = cmp.Or(err, fmt.Errorf("account: random stopping allows at most %d runs, but this maximum must be 1 to %d",
+			e.Runs, MaxRuns))
 	}
 	return err
 }

@@ -52,7 +52,7 @@ func (recorded) Stream() kind {
 // counted returns an error unless a joint event covers at least one release.
 func counted(what string, count int) error {
 	if count < 1 {
-		return fmt.Errorf("account: count of %s is %d, must be at least 1", what, count)
+		return fmt.Errorf("account: the count of %s is %d, but must be at least 1", what, count)
 	}
 	return nil
 }

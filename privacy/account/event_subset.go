@@ -34,7 +34,8 @@ func (e WithoutReplacementEvent) String() string {
 
 func (e WithoutReplacementEvent) validate() error {
 	if e.Batch < 1 || e.Batch > e.Records {
-		return fmt.Errorf("account: a batch has %d of %d records, want at least 1 and at most all", e.Batch, e.Records)
+		return fmt.Errorf("account: a batch has %d of %d records, but must have at least 1 and at most all of them",
+			e.Batch, e.Records)
 	}
 	_, err := noiseOf("an event on batches", e.Event)
 	return err
@@ -47,7 +48,8 @@ func (e WithoutReplacementEvent) facts() facts {
 	if d.law == GaussianLaw {
 		f.renyi = func(alpha float64) float64 { return subsetRenyi(alpha, d.m, d.q) }
 	}
-	f.noRenyi = "Renyi divergences on batches without replacement are known only for Gaussian noise"
+	f.noRenyi = "Renyi divergences of releases from batches drawn without replacement are known only for Gaussian " +
+		"noise"
 	return f
 }
 

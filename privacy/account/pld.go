@@ -49,7 +49,8 @@ const maxLoss = 1e4
 // Compose implements Accountant.
 func (a *PLD) Compose(e Event) error {
 	if math.IsNaN(a.Interval) || a.Interval < 0 || math.IsInf(a.Interval, 1) {
-		return fmt.Errorf("account: the interval of the PLD accountant is %v, must be positive, or 0 to choose one",
+		return fmt.Errorf("account: the interval of the PLD accountant is %v, but must be positive, or 0 for an "+
+			"automatic choice",
 			a.Interval)
 	}
 	relation := a.relation

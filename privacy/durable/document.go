@@ -58,7 +58,7 @@ func (d *Document) Alone() error {
 	}
 	n, err := links(d.name, info)
 	if err == nil && n > 1 {
-		err = fmt.Errorf("%s is a file with %d names (hard links); remove all names but one", d.name, n)
+		err = fmt.Errorf("the file %s has %d names (hard links); keep one name and remove the other names", d.name, n)
 	}
 	return err
 }
@@ -127,7 +127,7 @@ func Read(name string, limit int64) ([]byte, error) {
 			return text, err
 		}
 	}
-	return nil, fmt.Errorf("%s has %d bytes, want at most %d: %w", name, size, limit, ErrTooLong)
+	return nil, fmt.Errorf("%s has %d bytes, but may have at most %d: %w", name, size, limit, ErrTooLong)
 }
 
 // SweepTemporary removes the temporary files of killed programs from dir.

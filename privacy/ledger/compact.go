@@ -121,7 +121,7 @@ func (l *Ledger) Compact() (Compacted, error) {
 		return err
 	}, durable.Text(text))
 	if err != nil {
-		return Compacted{}, l.errorf("cannot replace it by the compacted one: %w", err)
+		return Compacted{}, l.errorf("cannot replace the ledger by the compacted ledger: %w", err)
 	}
 	l.at("compacted")
 	err = l.writeHead(head)
@@ -172,8 +172,8 @@ func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head l
 		}
 	}
 	if !archive.few() {
-		return nil, head, fmt.Errorf("an archive would replace more than %d charged events; continue without compacting, or "+
-			"use another ledger for data of other people", maxArchived)
+		return nil, head, fmt.Errorf("an archive would replace more than %d charged events, which is too many; "+
+			"continue without compacting, or use another ledger for data of other people", maxArchived)
 	}
 	var last lineHash
 	seq := 0
@@ -302,7 +302,7 @@ func (st *ledgerState) archived(dataID string, f func(*ArchivedTotal)) {
 // number of their charges, the runs, and the caps.
 func (st *ledgerState) sameTotals(other *ledgerState) error {
 	if !maps.Equal(st.tally(), other.tally()) {
-		return errors.New("the totals would change, which is a fault of the program")
+		return errors.New("the totals would change; this is a defect of the program, so report it")
 	}
 	return nil
 }

@@ -98,8 +98,9 @@ func (r *RunLock) open() error {
 	case counted:
 		return nil
 	case charge.Counted:
-		return fmt.Errorf("%w: the file with the count of the releases of run %q, %s, is missing or damaged, so it is "+
-			"unknown what was released; if the file was moved, put it back, otherwise start a new run", ErrResume, r.run,
+		return fmt.Errorf("%w: the number of releases of run %q is stored in %s, but this file is missing or damaged, "+
+			"so it is unknown what was released; if the file was moved, put it back; otherwise start a new run",
+			ErrResume, r.run,
 			filepath.Base(r.file.Name()))
 	}
 	r.older = true
@@ -181,8 +182,8 @@ func (r *RunLock) admits(at StreamPosition) error {
 	case at.Releases < r.at.Releases:
 		return oldCopy(r.run, r.at.Releases, at.Releases)
 	case at.Releases == r.at.Releases && at.Releases > 0 && !r.torn && at.Digest != r.at.Digest:
-		return fmt.Errorf("%w: release %d of run %q in this state differs from the release that was made, so the state is a "+
-			"copy that was not continued; use the latest state, or start a new run", ErrResume, at.Releases, r.run)
+		return fmt.Errorf("%w: release %d of run %q in this state differs from the release that was made, so the state "+
+			"is an old copy; use the latest state, or start a new run", ErrResume, at.Releases, r.run)
 	}
 	return nil
 }

@@ -19,9 +19,9 @@ func (c Counted) known() bool { return c == Planned || c == Filtered || c == Odo
 func (c Counted) String() string {
 	switch c {
 	case Filtered:
-		return "budgets chosen by looking, under a cap from before the first run"
+		return "budgets chosen by looking at earlier results, with a cap that was set before the first run"
 	case Odometer:
-		return "budgets chosen by looking, under a cap that was set or raised later"
+		return "budgets chosen by looking at earlier results, with a cap that was set or raised later"
 	}
 	return "budgets that were fixed beforehand"
 }

@@ -86,7 +86,7 @@ func TestReorderedLines(t *testing.T) {
 
 func TestTruncatedLines(t *testing.T) {
 	l, lines := fiveLines(t)
-	wantDamaged(t, l, "the ledger lost lines: it has 4 lines, but its head counts 5", lines[:4]...)
+	wantDamaged(t, l, "the ledger lost lines, because it has 4 lines but its head file records 5 lines", lines[:4]...)
 }
 
 func TestTruncatedWithinALine(t *testing.T) {
@@ -123,8 +123,8 @@ func TestLostFiles(t *testing.T) {
 	t.Run("head", func(t *testing.T) {
 		l, lines := fiveLines(t)
 		must.Do(t, os.Remove(l.path+headSuffix))
-		wantDamaged(t, l, "head file (.head) is missing", lines...)
-		wantDamaged(t, l, "head file (.head) is missing", lines[:2]...)
+		wantDamaged(t, l, "head file of the ledger (.head) is missing", lines...)
+		wantDamaged(t, l, "head file of the ledger (.head) is missing", lines[:2]...)
 	})
 	t.Run("head malformed", func(t *testing.T) {
 		l, lines := fiveLines(t)
@@ -261,7 +261,7 @@ func TestLaterFormatIsRefused(t *testing.T) {
 	line, hash := must.Get2(formatLine(lineHash{}, 0, typeHeader, time.Now(), []byte(`{"format":2,"extra":true}`)))(t)
 	must.Do(t, os.WriteFile(path, line, 0o600))
 	must.Do(t, (&Ledger{path: path}).writeHead(ledgerHead{Lines: 1, Hash: hash.String()}))
-	if _, err := Open(path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "version is 2") {
+	if _, err := Open(path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "version of the ledger is 2") {
 		t.Errorf("%v, want ErrUnavailable that names version 2", err)
 	}
 }

@@ -76,7 +76,8 @@ func (l *Ledger) createIfAbsent() error {
 		return l.errorf("%w", err)
 	}
 	if _, err := os.Lstat(l.path + headSuffix); err == nil {
-		return l.errorf("the ledger lost lines: the file is missing but %s exists; restore both from a backup",
+		return l.errorf("the ledger lost lines, because its file is missing but %s exists; restore both files from a "+
+			"backup",
 			l.path+headSuffix)
 	}
 	key := make([]byte, sha256.Size)
@@ -198,7 +199,7 @@ func (l *Ledger) append(st *ledgerState, kind string, at time.Time, body []byte)
 	case err != nil && counts:
 		return l.errorf("%w: %w", ErrUnacknowledged, err)
 	case err != nil:
-		return l.errorf("cannot write (is the disk full?); check space and permissions: %w", err)
+		return l.errorf("cannot write to the ledger; check the disk space and the permissions: %w", err)
 	}
 	l.at("head renamed")
 	l.at("acknowledged")
@@ -223,7 +224,7 @@ func (l *Ledger) replaceHead(h ledgerHead, prepared func() error) error {
 
 func (l *Ledger) writeHead(h ledgerHead) error {
 	if err := l.replaceHead(h, nil); err != nil {
-		return l.errorf("cannot write its head; check space and permissions: %w", err)
+		return l.errorf("cannot write the head of the ledger; check the disk space and the permissions: %w", err)
 	}
 	return nil
 }

@@ -259,7 +259,7 @@ func (l *Ledger) setCap(dataID string, b privacy.Budget, by Counted) error {
 	}
 	_, _, err = l.change(typeCap, time.Time{}, body, func(st *ledgerState) ([]string, error) {
 		if by == Filtered && st.charged(dataID) {
-			return nil, l.errorf("a run on %q was charged meanwhile; set the cap again", dataID)
+			return nil, l.errorf("in the meantime, a run on %q was charged; set the cap again", dataID)
 		}
 		return nil, nil
 	})
@@ -291,7 +291,7 @@ func (l *Ledger) change(kind string, at time.Time, body []byte,
 		return 0, nil, err
 	}
 	if !bytes.Equal(st.key, l.key) {
-		return 0, nil, l.errorf("the file was replaced by another ledger; open it again")
+		return 0, nil, l.errorf("the file was replaced by another ledger; open the file again")
 	}
 	warnings, err := admit(st)
 	if err != nil {

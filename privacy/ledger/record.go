@@ -135,7 +135,8 @@ func chained(prev lineHash, content []byte) ([]byte, lineHash) {
 
 func hashSuffix(h lineHash) string { return `,"hash":"` + h.String() + `"}` }
 
-var errChain = errors.New("its hash does not match, because this line or an earlier line was edited, removed or moved")
+var errChain = errors.New("the hash of the line does not match, because this line or an earlier line was edited, " +
+	"removed or moved")
 
 // parseLine verifies a line without its newline. It accepts only the exact bytes that formatLine wrote.
 func parseLine(prev lineHash, seq int, line []byte) (lineContent, lineHash, error) {
@@ -156,7 +157,7 @@ func parseLine(prev lineHash, seq int, line []byte) (lineContent, lineHash, erro
 		return c, hash, errors.New("it is not a ledger line in this format")
 	}
 	if c.Seq != seq {
-		return c, hash, fmt.Errorf("its sequence number is %d, want %d", c.Seq, seq)
+		return c, hash, fmt.Errorf("its sequence number is %d, but must be %d", c.Seq, seq)
 	}
 	return c, hash, nil
 }
@@ -179,7 +180,8 @@ func parseHeader(c lineContent) ([]byte, error) {
 		return nil, errors.New("the first line is not a ledger header")
 	}
 	if version.Format != ledgerFormat {
-		return nil, fmt.Errorf("its format version is %d, but this program reads version %d; use the program that wrote it",
+		return nil, fmt.Errorf("the format version of the ledger is %d, but this program reads version %d; use the "+
+			"program that wrote the ledger",
 			version.Format, ledgerFormat)
 	}
 	var h headerBody

@@ -178,8 +178,8 @@ func (st *ledgerState) unfinished(run string) (charged *Entry, err error) {
 		case e.Charge != nil && e.Run == run:
 			charged = e
 		case e.Known && e.Type == typeFinish && e.Run == run && e.Status == StatusReleased:
-			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger), and a charge pays for one release; "+
-				"start a new run", ErrResume, run, e.day(), e.Seq+1)
+			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger), and one charge covers only "+
+				"one release; start a new run", ErrResume, run, e.day(), e.Seq+1)
 		case e.Known && e.Type == typeFinish && e.Run == run:
 			return nil, fmt.Errorf("%w: run %q ended as %q on %s (line %d of the ledger); start a new run", ErrResume, run,
 				e.Status, e.day(), e.Seq+1)
@@ -223,7 +223,7 @@ func sameRun(charged, c Charge) error {
 		}
 	}
 	if charged.Fingerprint != "" && charged.Fingerprint != c.Fingerprint {
-		return fmt.Errorf("%w: run %q was charged for other data; use the unchanged file of the first attempt",
+		return fmt.Errorf("%w: run %q was charged for other data; use the file of the first attempt without changes",
 			ErrResume, c.Run)
 	}
 	if !charged.Resumable {
@@ -235,9 +235,9 @@ func sameRun(charged, c Charge) error {
 		if before, now := budgetOf(charged), budgetOf(c); before != "" && before != now {
 			return refuse("the guarantee", before, now)
 		}
-		return fmt.Errorf("%w: run %q was charged with the same epsilon and delta, but an option that the noise depends on "+
-			"differs, such as --steps, --step-size, --l2 or --radius; use the options and the data of the first attempt "+
-			"(%s: %v when charged, %v now)", ErrResume, c.Run, what, was, is)
+		return fmt.Errorf("%w: run %q was charged with the same epsilon and delta, but an option that the noise "+
+			"depends on differs, such as --steps, --step-size, --l2 or --radius; use the options and the data of the "+
+			"first attempt (%s: the charge has %v, but this attempt has %v)", ErrResume, c.Run, what, was, is)
 	}
 	if len(charged.Events) != len(c.Events) {
 		return releases("releases", charged.Events, c.Events)

@@ -24,7 +24,7 @@ const (
 )
 
 // ErrNoKey is wrapped if a ledger has no signing key.
-var ErrNoKey = errors.New("ledger: it has no key; \"dyad ledger key\" makes one")
+var ErrNoKey = errors.New("ledger: the ledger has no key; \"dyad ledger key\" creates a key")
 
 // CreateKey returns the public key of the ledger. If the ledger has no key, CreateKey first draws a key
 // pair. The private key is in the file PATH.key, mode 0600, next to the ledger. It is never in the ledger
@@ -53,8 +53,9 @@ func (l *Ledger) CreateKey() (PublicKey, error) {
 // signingKey reads the private key. The error wraps ErrNoKey if there is none.
 func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
 	if info, err := os.Stat(l.path + keySuffix); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("other users can read or write %s, and anyone who has this key can sign any file; if nobody "+
-			"else had it, chmod 600; otherwise move it away and draw another key", l.path+keySuffix)
+		return nil, fmt.Errorf("other users can read or write %s, and anyone who has this key can sign any file; if "+
+			"nobody else has read the key, set the mode of the file to 600 (chmod 600); otherwise move the file away and "+
+			"create another key", l.path+keySuffix)
 	}
 	text, err := durable.Read(l.path+keySuffix, maxKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,13 +108,13 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 		}
 	}
 	if by != "" && away == "" {
-		return nil, fmt.Errorf("%w: the ledger released the file, but never charged run %q, which the file names as its run",
+		return nil, fmt.Errorf("%w: the ledger released the file, but never charged run %q, and the file says that "+
+			"this run made it",
 			ErrResume, s.Run)
 	}
 	if away != "" {
-		return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s; the archive %s may have "+
-			"one, but is "+
-			"not next to the ledger", ErrResume, s.Digest, away)
+		return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s; the archive %s may have such "+
+			"a release, but is not next to the ledger", ErrResume, s.Digest, away)
 	}
 	return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s", ErrResume, s.Digest)
 }
@@ -178,8 +179,8 @@ func (l *Ledger) goesOn(st *ledgerState, was witness) error {
 	case found:
 		return nil
 	case away != "":
-		return l.errorf("the archive %s is not next to it, so it is unknown whether the ledger continues from the head of "+
-			"the witness; put the archive back", away)
+		return l.errorf("the archive %s is not next to the ledger, so it is unknown whether the ledger continues from "+
+			"the head of the witness; put the archive back", away)
 	}
 	return l.errorf("the ledger was replaced by an older copy or by another ledger: the witness recorded %d lines, the "+
 		"last with the hash %s, and no line has this hash now; restore the newest copy, and spend nothing on these data "+

@@ -98,17 +98,17 @@ func TestForgedSignatures(t *testing.T) {
 	}{
 		"another file":               {key, other, sig, "the file is not the one that was signed"},
 		"a byte more":                {key, append([]byte(" "), file...), sig, "the file is not the one that was signed"},
-		"another key":                {stranger, file, sig, "it was made with key"},
-		"by a stranger":              {key, file, strangers, "it was made with key"},
-		"statement of another run":   {key, file, swap(otherSig, 2), "its statement was changed"},
-		"first of another file":      {key, file, swap(otherSig, 1), "its statement was changed"},
-		"both of the statement":      {key, file, []byte(strings.Join(append(lines(sig)[:2:2], lines(otherSig)[2:]...), "")), "its statement was changed"},
-		"a smaller epsilon":          {key, file, []byte(strings.Replace(string(sig), `"epsilon":"1"`, `"epsilon":"0.001"`, 1)), "its statement was changed"},
-		"another unit":               {key, file, []byte(strings.Replace(string(sig), `"unit":"one record"`, `"unit":"one person"`, 1)), "its statement was changed"},
+		"another key":                {stranger, file, sig, "the signature was made with key"},
+		"by a stranger":              {key, file, strangers, "the signature was made with key"},
+		"statement of another run":   {key, file, swap(otherSig, 2), "the statement in the signature was changed"},
+		"first of another file":      {key, file, swap(otherSig, 1), "the statement in the signature was changed"},
+		"both of the statement":      {key, file, []byte(strings.Join(append(lines(sig)[:2:2], lines(otherSig)[2:]...), "")), "the statement in the signature was changed"},
+		"a smaller epsilon":          {key, file, []byte(strings.Replace(string(sig), `"epsilon":"1"`, `"epsilon":"0.001"`, 1)), "the statement in the signature was changed"},
+		"another unit":               {key, file, []byte(strings.Replace(string(sig), `"unit":"one record"`, `"unit":"one person"`, 1)), "the statement in the signature was changed"},
 		"no signature":               {key, file, nil, "does not have four lines"},
 		"more lines":                 {key, file, append(sig[:len(sig):len(sig)], "x\n"...), "does not have four lines"},
-		"signed about another file":  {key, file, wrong, "its statement is about a file with the hash"},
-		"a version that is not ours": {key, file, []byte(strings.Replace(string(sig), statementHeader, "dyad-signature/2 ", 1)), "not a signature that this version can read"},
+		"signed about another file":  {key, file, wrong, "the statement in the signature is about another file, whose hash is"},
+		"a version that is not ours": {key, file, []byte(strings.Replace(string(sig), statementHeader, "dyad-signature/2 ", 1)), "this version cannot read the signature"},
 	} {
 		if _, err := c.key.Signed(c.file, c.sig); !errors.Is(err, ErrSignature) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)

@@ -71,12 +71,12 @@ func ParsePublicKey(text string) (PublicKey, error) {
 	}
 	raw, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSuffix(text, "\n"))
 	if err != nil || len(raw) != 10+ed25519.PublicKeySize || string(raw[:2]) != minisignScheme {
-		return nil, errors.New("ledger: it is not a public key; want the line that \"dyad ledger key\" prints, or a file " +
-			"that has it")
+		return nil, errors.New("ledger: this is not a public key; give the line that \"dyad ledger key\" prints, or a " +
+			"file with this line")
 	}
 	k := PublicKey(raw[10:])
 	if !bytes.Equal(k.id(), raw[2:10]) {
-		return nil, errors.New("ledger: the public key was changed: its number does not match the key")
+		return nil, errors.New("ledger: the public key was changed, because its key number does not match the key")
 	}
 	return k, nil
 }
@@ -116,18 +116,18 @@ func (k PublicKey) Signed(file, sig []byte) (s Statement, err error) {
 	switch {
 	case !ok || err1 != nil || err2 != nil || len(first) != 10+ed25519.SignatureSize ||
 		string(first[:2]) != minisignScheme:
-		return no("it is not a signature that this version can read")
+		return no("this version cannot read the signature")
 	case !bytes.Equal(first[2:10], k.id()):
-		return no("it was made with key %x, but the given key is %x", first[2:10], k.id())
+		return no("the signature was made with key %x, but the given key is %x", first[2:10], k.id())
 	case len(second) != ed25519.SignatureSize ||
 		!ed25519.Verify(ed25519.PublicKey(k), append(bytes.Clone(first[10:]), statementHeader+comment...), second):
-		return no("its statement was changed or belongs to another signature")
+		return no("the statement in the signature was changed or belongs to another signature")
 	case !ed25519.Verify(ed25519.PublicKey(k), file, first[10:]):
 		return no("the file is not the one that was signed")
 	case !decodeExact([]byte(comment), &s):
-		return no("its statement has fields that this version does not know")
+		return no("the statement in the signature has fields that this version does not know")
 	case s.Digest != digestOf(file):
-		return no("its statement is about a file with the hash %s", s.Digest)
+		return no("the statement in the signature is about another file, whose hash is %s", s.Digest)
 	}
 	return s, nil
 }

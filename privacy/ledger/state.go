@@ -70,15 +70,17 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 	st.headBehind = head == nil || st.lines > acknowledged
 	switch {
 	case st.lines < acknowledged && head == nil:
-		return nil, errors.New("it is not a ledger, because it has no header line; name another file")
+		return nil, errors.New("the file is not a ledger, because it has no header line; name another file")
 	case st.lines < acknowledged:
-		return nil, fmt.Errorf("the ledger lost lines: it has %d lines, but its head counts %d; restore both from a backup",
+		return nil, fmt.Errorf("the ledger lost lines, because it has %d lines but its head file records %d lines; "+
+			"restore both files from a backup",
 			st.lines, acknowledged)
 	case head == nil && (st.lines > 1 || len(st.torn) > 0):
-		return nil, fmt.Errorf("its head file (%s) is missing, so lost lines would not be noticed; restore both from a backup", headSuffix)
+		return nil, fmt.Errorf("the head file of the ledger (%s) is missing, so lost lines would not be noticed; "+
+			"restore both files from a backup", headSuffix)
 	case st.lines > acknowledged+1, st.lines > acknowledged && len(st.torn) > 0:
-		return nil, fmt.Errorf("after the %d lines that its head counts, the file contains more than one interrupted write "+
-			"can leave; restore both from a backup", acknowledged)
+		return nil, fmt.Errorf("the head file records %d lines, but the text after these lines is more than one "+
+			"interrupted write can leave; restore both files from a backup", acknowledged)
 	}
 	return st, nil
 }
@@ -167,8 +169,8 @@ func (st *ledgerState) compose(dataID string, extra *Charge) (*account.Total, er
 		}
 	}
 	if units := st.units(dataID, extra); len(units) > 1 {
-		return nil, fmt.Errorf("%w: the runs of data id %q protect %s; declare a data id for each unit", errUnits, dataID,
-			strings.Join(units, ", and "))
+		return nil, fmt.Errorf("%w: the runs of data id %q protect different units (%s); declare a data id for each "+
+			"unit", errUnits, dataID, strings.Join(units, ", and "))
 	}
 	total := new(account.Total)
 	var err error
@@ -215,8 +217,8 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 			if limit.by != Planned {
 				counted = " for " + limit.by.String()
 			}
-			return nil, fmt.Errorf("%w: with this run data id %q would reach %s at delta %.6g%s, but its cap is %.6g; no "+
-				"budget was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
+			return nil, fmt.Errorf("%w: with this run, data id %q would reach %s at delta %.6g%s, but its cap is %.6g; "+
+				"no budget was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
 		}
 	}
 	return st.warnings(c, total, err), nil
@@ -260,8 +262,8 @@ func (st *ledgerState) compareFingerprint(c Charge) []string {
 			"other people, declare another id (--data-id)", c.DataID, other.Run))
 	}
 	if alias != nil {
-		warnings = append(warnings, fmt.Sprintf("the data of id %q were charged under id %q in run %s; the totals of the "+
-			"two ids are not added up", c.DataID, alias.DataID, alias.Run))
+		warnings = append(warnings, fmt.Sprintf("the data of id %q were already charged under id %q in run %s, and the "+
+			"totals of the two ids are not added up", c.DataID, alias.DataID, alias.Run))
 	}
 	return warnings
 }
@@ -350,7 +352,8 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 		s.Delta = s.Cap.Delta
 	}
 	if !(s.Delta > 0 && s.Delta < 1) {
-		return Summary{}, fmt.Errorf("ledger: delta of a summary is %v, must be in (0, 1), or 0 for an id with a cap",
+		return Summary{}, fmt.Errorf("ledger: delta of a summary is %v, but must be in (0, 1), or may be 0 if the id "+
+			"has a cap",
 			s.Delta)
 	}
 	units := st.units(dataID, nil)

@@ -50,12 +50,12 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 		return nil, errors.New("ledger: RunLock.Resume needs a source of randomness; call privacy.NewSource")
 	}
 	if len(c.Events) != 1 {
-		return nil, fmt.Errorf("%w: a stream has one event, not %d", ErrResume, len(c.Events))
+		return nil, fmt.Errorf("%w: a stream must have one event, but has %d", ErrResume, len(c.Events))
 	}
 	e, stream := c.Events[0].(account.StreamEvent)
 	_, exact := c.Events[0].(account.NonPrivateEvent)
 	if !stream && !exact || at.Releases < 0 || stream && at.Releases > e.Count {
-		return nil, fmt.Errorf("%w: %d releases do not fit the plan %v", ErrResume, at.Releases, c.Events[0])
+		return nil, fmt.Errorf("%w: a state with %d releases does not fit the plan %v", ErrResume, at.Releases, c.Events[0])
 	}
 	if err := r.admits(at); err != nil {
 		return nil, err
@@ -85,8 +85,9 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 				}
 			}
 			if resumes != session-1 {
-				return nil, fmt.Errorf("%w: run %q was resumed %d times, and the state is for resume %d: it is an old copy, or "+
-					"another process continued the run; use the latest state, or start a new run", ErrResume, run, resumes, session)
+				return nil, fmt.Errorf("%w: run %q was resumed %d times, but the state belongs to resume %d, so the state "+
+					"is an old copy, or another process continued the run; use the latest state, or start a new run",
+					ErrResume, run, resumes, session)
 			}
 			was := *charged.Charge
 			was.Resumable = true
@@ -112,6 +113,7 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 }
 
 func oldCopy(run string, made, known int) error {
-	return fmt.Errorf("%w: run %q made %d releases, and the state knows only %d of them: it is an old copy, which would "+
-		"draw the missing releases a second time; use the latest state, or start a new run", ErrResume, run, made, known)
+	return fmt.Errorf("%w: run %q made %d releases, but the state has only %d of them, so the state is an old copy "+
+		"and would draw the missing releases a second time; use the latest state, or start a new run",
+		ErrResume, run, made, known)
 }

@@ -23,7 +23,7 @@ const (
 
 func checkLocalEpsilon(epsilon float64) error {
 	if !(epsilon >= MinEpsilon && epsilon <= MaxEpsilon) {
-		return fmt.Errorf("local: the epsilon of a local randomiser is %v, must be between %.3g and %d", epsilon,
+		return fmt.Errorf("local: the epsilon of a local randomiser is %v, but must be between %.3g and %d", epsilon,
 			MinEpsilon, MaxEpsilon)
 	}
 	return nil

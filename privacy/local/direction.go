@@ -92,14 +92,17 @@ func (m Direction) Channel() (*DirectionChannel, error) {
 	}
 	switch {
 	case m.Dim < 1 || m.Dim > 1<<28:
-		return nil, fmt.Errorf("local: a private direction has %d dimensions, want 1 to %d", m.Dim, 1<<28)
+		return nil, fmt.Errorf("local: a private direction has %d dimensions, but must have 1 to %d", m.Dim, 1<<28)
 	case !(m.Bound >= 0x1p-500 && m.Bound <= 0x1p500):
-		return nil, fmt.Errorf("local: the bound of a private direction is %v, must be between 2^-500 and 2^500", m.Bound)
+		return nil, fmt.Errorf("local: the bound of a private direction is %v, but must be between 2^-500 and 2^500",
+			m.Bound)
 	case m.Pairs < 1 || m.Pairs > maxDirectionPairs:
-		return nil, fmt.Errorf("local: a private direction has %d pairs of candidates, must be 1 to %d", m.Pairs,
+		return nil, fmt.Errorf("local: a private direction has %d pairs of candidates, but must have 1 to %d pairs",
+			m.Pairs,
 			maxDirectionPairs)
 	case m.Favoured < 0 || m.Favoured > m.Pairs:
-		return nil, fmt.Errorf("local: a private direction favours %d candidates, must be at most its %d pairs of candidates",
+		return nil, fmt.Errorf("local: a private direction favours %d candidates, but may favour at most as many as it "+
+			"has pairs of candidates, which is %d",
 			m.Favoured, m.Pairs)
 	}
 	if err := checkLocalEpsilon(m.Epsilon); err != nil {
@@ -195,8 +198,8 @@ func (c *DirectionChannel) Event() account.Event {
 // the estimate of that lemma has mean 2g (docs/theory.md#local-direction).
 func (c *DirectionChannel) Scale() float64 { return c.scale }
 
-var errNotFiniteVector = errors.New("local: a vector to be sent is not finite or has another length than its channel; " +
-	"no message was drawn")
+var errNotFiniteVector = errors.New("local: the vector to be sent is not finite, or its length differs from the " +
+	"dimension of its channel; no message was drawn")
 
 // Send draws the message for the vector g, which has length Dim. It does not change g.
 func (c *DirectionChannel) Send(g []float64, src *privacy.Source) (DirectionMessage, error) {
@@ -262,7 +265,7 @@ func (c *DirectionChannel) candidate(d *directions, place, shift uint64) uint64 
 // Check returns an error if no user can have sent the message.
 func (c *DirectionChannel) Check(msg DirectionMessage) error {
 	if int(msg.Choice) >= 2*c.m.Pairs {
-		return fmt.Errorf("local: a message chose candidate %d of %d", msg.Choice, 2*c.m.Pairs)
+		return fmt.Errorf("local: a message names candidate %d, but there are only %d candidates", msg.Choice, 2*c.m.Pairs)
 	}
 	return nil
 }
@@ -272,7 +275,7 @@ func (c *DirectionChannel) Check(msg DirectionMessage) error {
 // message that no user can have sent.
 func (c *DirectionChannel) AddDecoded(dst []float64, weight float64, msg DirectionMessage) error {
 	if len(dst) != c.m.Dim {
-		return fmt.Errorf("local: a message of %d dimensions cannot be added to %d", c.m.Dim, len(dst))
+		return fmt.Errorf("local: a message of %d dimensions cannot be added to a sum of %d dimensions", c.m.Dim, len(dst))
 	}
 	if err := c.Check(msg); err != nil {
 		return err

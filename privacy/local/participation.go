@@ -67,7 +67,7 @@ func (m Direction) Participation(epsilon, share float64) (RandomizedResponse, *D
 		against := (epsilon-r.Epsilon)*(1-0x1p-38) - epsilon*slack
 		m.Epsilon = min(epsilon, -math.Log1p(math.Expm1(-against)/(1-few)))
 		if c, err = m.Channel(); err != nil {
-			return r, nil, fmt.Errorf("%w; give the response a smaller share", err)
+			return r, nil, fmt.Errorf("%w; give the response a smaller share of epsilon", err)
 		}
 	}
 	if err := r.Validate(); err != nil {

@@ -30,7 +30,7 @@ func (m RandomizedResponse) categories() int {
 // Validate returns an error unless all fields are in range.
 func (m RandomizedResponse) Validate() error {
 	if m.Categories != 0 && m.Categories < 2 || m.Categories > math.MaxInt32 {
-		return fmt.Errorf("local: a randomised response has %d categories, must be at least 2", m.Categories)
+		return fmt.Errorf("local: a randomised response has %d categories, but must have at least 2", m.Categories)
 	}
 	return checkLocalEpsilon(m.Epsilon)
 }

@@ -26,13 +26,14 @@ func ShuffleEpsilon(epsilon0 float64, n int, delta float64) (float64, error) {
 		return 0, err
 	}
 	if !(delta > 0 && delta < 1) || n < 1 {
-		return 0, fmt.Errorf("local: shuffle amplification of %d messages at delta %v; want at least 1 message and delta in "+
-			"(0, 1)", n, delta)
+		return 0, fmt.Errorf("local: shuffle amplification has %d messages at delta %v, but needs at least 1 message "+
+			"and a delta in (0, 1)", n, delta)
 	}
 	limit := math.Log(float64(n) / (16 * math.Log(2/delta)))
 	if !(epsilon0 < limit*(1-0x1p-40)) {
 		return 0, fmt.Errorf("local: shuffle amplification of %d messages at delta %g needs a local epsilon of at most "+
-			"%.4g, not %g; without it each message is epsilon %g", n, delta, max(limit, 0), epsilon0, epsilon0)
+			"%.4g, but the local epsilon is %g; without shuffle amplification, the guarantee of each message is epsilon "+
+			"%g", n, delta, max(limit, 0), epsilon0, epsilon0)
 	}
 	e := math.Exp(epsilon0)
 	gain := math.Tanh(epsilon0/2) * (8*math.Sqrt(e*math.Log(4/delta)/float64(n)) + 8*e/float64(n))

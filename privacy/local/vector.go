@@ -34,7 +34,7 @@ func (m Vector) Laplace() privacy.Laplace {
 // Validate returns an error unless all fields are in range.
 func (m Vector) Validate() error {
 	if !(m.Bound >= 0x1p-500 && m.Bound <= 0x1p500) {
-		return fmt.Errorf("local: the bound of a private vector is %v, must be between 2^-500 and 2^500", m.Bound)
+		return fmt.Errorf("local: the bound of a private vector is %v, but must be between 2^-500 and 2^500", m.Bound)
 	}
 	if err := checkLocalEpsilon(m.Epsilon); err != nil {
 		return err

@@ -142,12 +142,12 @@ func checkRejected(fresh func() account.Accountant) error {
 				return fmt.Errorf("accepted %#v", e)
 			}
 			if c.unknown && !errors.Is(err, account.ErrUnsupported) {
-				return fmt.Errorf("error of an unknown event does not wrap ErrUnsupported: %w", err)
+				return fmt.Errorf("the error for an unknown event does not wrap ErrUnsupported: %w", err)
 			}
 			after := curve(a)
 			for i := range after {
 				if after[i] != before[i] {
-					return fmt.Errorf("rejected %#v changed the state: %v became %v", e, before[i], after[i])
+					return fmt.Errorf("the rejected event %#v changed the state from %v to %v", e, before[i], after[i])
 				}
 			}
 		}
@@ -167,7 +167,7 @@ func checkMonotone(fresh func() account.Accountant) error {
 		now := curve(a)
 		for j := range now {
 			if now[j] < last[j] || math.IsNaN(now[j]) {
-				return fmt.Errorf("the cost fell from %v to %v with another release", last[j], now[j])
+				return fmt.Errorf("one more release decreased the cost from %v to %v", last[j], now[j])
 			}
 		}
 		last = now
@@ -193,7 +193,7 @@ func checkMonotone(fresh func() account.Accountant) error {
 		return err
 	}
 	if !(noisy.Epsilon(1e-5) < quiet.Epsilon(1e-5)) {
-		return errors.New("half the noise does not cost more")
+		return errors.New("halving the noise does not increase the cost")
 	}
 	return nil
 }

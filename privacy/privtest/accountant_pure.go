@@ -61,17 +61,19 @@ func CheckPureAccountant(fresh func() account.Accountant) error {
 // total.
 func checkAgainstCurve(a account.Accountant, exact func(float64) float64, total float64) error {
 	if e := a.Epsilon(0); e < total*(1-1e-12) {
-		return fmt.Errorf("epsilon %v at delta 0, want at least %v", e, total)
+		return fmt.Errorf("epsilon at delta 0 is %v, but must be at least %v", e, total)
 	}
 	for _, d := range deltas {
 		if e := a.Epsilon(d); exact(e) > d*(1+1e-9) {
-			return fmt.Errorf("epsilon %v at delta %v, where the exact delta is %v", e, d, exact(e))
+			return fmt.Errorf("epsilon %v was returned for delta %v, but the exact delta of this epsilon is %v",
+				e, d, exact(e))
 		}
 	}
 	for i := range 16 {
 		e := total * float64(i) / 16
 		if d := a.Delta(e); d < exact(e)*(1-1e-9) {
-			return fmt.Errorf("delta %v at epsilon %v, below the exact %v", d, e, exact(e))
+			return fmt.Errorf("delta %v was returned for epsilon %v, but the exact delta is %v, which is more",
+				d, e, exact(e))
 		}
 	}
 	return nil

@@ -30,7 +30,8 @@ func GoldenTable(root string) ([][]string, error) {
 	defer f.Close()
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil || len(rows) < 2 || len(rows[0]) != 5 || rows[0][0] != "quantity" {
-		return nil, fmt.Errorf("privtest: %s is not a table of quantity, inputs, expected, tolerance, source: %v", name, err)
+		return nil, fmt.Errorf("privtest: %s is not a table with the columns quantity, inputs, expected, tolerance and "+
+			"source: %v", name, err)
 	}
 	return rows[1:], nil
 }

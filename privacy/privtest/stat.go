@@ -24,7 +24,8 @@ func xlogy(x, y float64) float64 {
 // each of the two tails has probability at most exp(-n KL) <= alpha/2.
 func CheckBinomial(successes, n int, p, alpha float64) error {
 	if n <= 0 || successes < 0 || successes > n || !(p >= 0 && p <= 1) || !(alpha > 0 && alpha < 1) {
-		return fmt.Errorf("privtest: binomial check of %d of %d, p %v, alpha %v: out of range", successes, n, p, alpha)
+		return fmt.Errorf("privtest: the arguments of a binomial check are out of range: %d successes of %d, p = %v, "+
+			"alpha = %v", successes, n, p, alpha)
 	}
 	q := float64(successes) / float64(n)
 	if stat, limit := float64(n)*relativeEntropy(q, p), math.Log(2/alpha); stat > limit {
@@ -54,7 +55,8 @@ func CheckMultinomial(counts []int, probs []float64, alpha float64) error {
 		}
 	}
 	if len(counts) != len(probs) || len(counts) < 2 || n == 0 || !(math.Abs(total-1) <= 1e-9) {
-		return fmt.Errorf("privtest: multinomial check of %d counts (sum %d), %d probabilities (sum %v): out of range",
+		return fmt.Errorf("privtest: the arguments of a multinomial check are out of range: there are %d counts (sum "+
+			"%d) and %d probabilities (sum %v)",
 			len(counts), n, len(probs), total)
 	}
 	a := alpha / 3

@@ -228,7 +228,7 @@ def test_report_html(clinic, own_places):
     m = private(epsilon=2).fit(X, y)
     m.report_html(own_places / "m.html")
     page = (own_places / "m.html").read_text()
-    assert "can guess whether a given record was used, or another in its place," in page and "success; a coin has 50 %" in page
+    assert "can guess whether a given record was used, or another in its place," in page and "success; a random guess has 50 %" in page
     assert m.guarantee_.run in page and "ROC curve" not in page.replace("A ROC curve", "")
     f = m.evaluate(X[:2000], y[:2000], epsilon=1)
     m.report_html(own_places / "f.html", figures=f)

@@ -144,9 +144,9 @@ func Select(all []Item, paper, name string) ([]Item, error) {
 		for _, p := range Papers() {
 			papers = append(papers, p.Name)
 		}
-		return nil, fmt.Errorf("there is no paper %q, want one of %s", paper, strings.Join(papers, ", "))
+		return nil, fmt.Errorf("there is no paper %q; want one of %s", paper, strings.Join(papers, ", "))
 	}
-	return nil, fmt.Errorf("%s has no item %q, want one of %s", paper, name, strings.Join(names, ", "))
+	return nil, fmt.Errorf("%s has no item %q; want one of %s", paper, name, strings.Join(names, ", "))
 }
 
 // The states of an item.

@@ -105,7 +105,7 @@ func (o *Options) Choose(name string) error {
 // or of show, or when ctx is done.
 func Run(ctx context.Context, o Options, show func(Line) error) error {
 	if o.Runs < 0 || o.Records < 0 || o.Workers < 0 || o.Records == 1 {
-		return errors.New("cases: runs and workers must be at least 1, records at least 2")
+		return errors.New("cases: there must be at least 1 run, 1 worker and 2 records")
 	}
 	if o.Runs == 0 {
 		o.Runs = 11
