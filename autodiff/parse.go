@@ -58,17 +58,18 @@ func Parse(text string, params map[string]float64) (Expr, error) {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
 		switch {
 		case !isName(name):
-			return Expr{}, fmt.Errorf("autodiff: parameter %q: a name is a letter followed by letters, digits and _", name)
+			return Expr{}, fmt.Errorf("autodiff: parameter %q: a name must be a letter followed by letters, digits "+
+				"and _", name)
 		case p.reserved(name):
 			return Expr{}, fmt.Errorf("autodiff: parameter %q: the name already has a meaning in formulas; choose another name",
 				name)
 		case !finite(params[name]):
-			return Expr{}, fmt.Errorf("autodiff: parameter %q is %v, must be finite", name, params[name])
+			return Expr{}, fmt.Errorf("autodiff: parameter %q is %v, but it must be finite", name, params[name])
 		}
 		p.names[name] = p.b.constant(params[name])
 	}
 	if len(text) > maxText {
-		return Expr{}, fmt.Errorf("autodiff: the formula has %d bytes, want at most %d", len(text), maxText)
+		return Expr{}, fmt.Errorf("autodiff: the formula has %d bytes, but at most %d are allowed", len(text), maxText)
 	}
 	root, err := p.program()
 	if err != nil {
@@ -76,7 +77,7 @@ func Parse(text string, params map[string]float64) (Expr, error) {
 	}
 	e := p.b.expr(root)
 	if e.Size() > MaxSize {
-		return Expr{}, fmt.Errorf("autodiff: the formula has %d operations, want at most %d", e.Size(), MaxSize)
+		return Expr{}, fmt.Errorf("autodiff: the formula has %d operations, but at most %d are allowed", e.Size(), MaxSize)
 	}
 	return e, nil
 }

@@ -67,16 +67,16 @@ const (
 func (p Problem) Validate() error {
 	switch {
 	case p.N < 2:
-		return fmt.Errorf("engine: Problem.N is %d, a pairwise loss needs at least 2 records", p.N)
+		return fmt.Errorf("engine: Problem.N is %d, but a pairwise loss needs at least 2 records", p.N)
 	case p.D < 1:
-		return fmt.Errorf("engine: Problem.D is %d, want at least 1 feature", p.D)
+		return fmt.Errorf("engine: Problem.D is %d, but at least 1 feature is needed", p.D)
 	case p.D > maxFeatures:
-		return fmt.Errorf("engine: Problem.D is %d, want at most %d features", p.D, maxFeatures)
+		return fmt.Errorf("engine: Problem.D is %d, but at most %d features are allowed", p.D, maxFeatures)
 	case p.Loss == nil:
 		return errors.New("engine: Problem.Loss is nil; choose a loss such as Logistic{}")
 	case p.Loss.ParamDim(p.D) > maxParams:
-		return fmt.Errorf("engine: a model of %d features has %d parameters, want at most %d; choose fewer features or a "+
-			"loss of scores", p.D, p.Loss.ParamDim(p.D), maxParams)
+		return fmt.Errorf("engine: a model of %d features has %d parameters, but at most %d are allowed; choose "+
+			"fewer features or a loss of scores", p.D, p.Loss.ParamDim(p.D), maxParams)
 	case !(p.Radius >= smallestScale && p.Radius <= largestScale):
 		return fmt.Errorf("engine: Problem.Radius is %v, want between 2^-500 and 2^500", p.Radius)
 	case !(p.Bounds.FeatureNorm >= smallestScale && p.Bounds.FeatureNorm <= largestScale):
@@ -84,8 +84,8 @@ func (p Problem) Validate() error {
 	case p.NonZerosPerRow < 0 || p.NonZerosPerRow > p.D:
 		return fmt.Errorf("engine: Problem.NonZerosPerRow is %d, want 0 (dense) to %d", p.NonZerosPerRow, p.D)
 	case p.LabelValues < AnyLabels:
-		return fmt.Errorf("engine: Problem.LabelValues is %d, want a number of labels, 0 (two classes) or AnyLabels",
-			p.LabelValues)
+		return fmt.Errorf("engine: Problem.LabelValues is %d, but it must be a number of labels, 0 (two classes) or "+
+			"AnyLabels", p.LabelValues)
 	}
 	if err := p.validatePersons(); err != nil {
 		return err
@@ -102,7 +102,8 @@ func (p Problem) Validate() error {
 // not exceed the numbers that the problem allows.
 func (p Problem) Fits(r *Records) error {
 	if r != nil && r.IsShard() {
-		return fmt.Errorf("engine: these are %d of %d records, and a kernel without a team needs them all", r.Units(),
+		return fmt.Errorf("engine: this process holds only %d of %d records, but a kernel without a team needs all "+
+			"records", r.Units(),
 			r.Total())
 	}
 	return p.FitsShard(r)
@@ -248,11 +249,11 @@ func (p Problem) MaxRows() int { return p.N * max(p.PersonRows, 1) }
 func (p Problem) validatePersons() error {
 	switch {
 	case p.PersonRows < 0:
-		return fmt.Errorf("engine: Problem.PersonRows is %d, want the largest number of rows of a person, or 0 if each row "+
-			"is a record", p.PersonRows)
+		return fmt.Errorf("engine: Problem.PersonRows is %d, but it must be the largest number of rows of a person, "+
+			"or 0 if each row is a record", p.PersonRows)
 	case p.PersonRows > 0 && p.N > math.MaxInt32/p.PersonRows:
-		return fmt.Errorf("%w: %d persons with up to %d rows each, want fewer than 2^31 rows; declare a smaller cap "+
-			"(max_rows_per_person)", ErrUnsupported, p.N, p.PersonRows)
+		return fmt.Errorf("%w: there are %d persons with up to %d rows each, but all persons together must have "+
+			"fewer than 2^31 rows; declare a smaller cap (max_rows_per_person)", ErrUnsupported, p.N, p.PersonRows)
 	}
 	return nil
 }
@@ -263,8 +264,9 @@ func (p Problem) validatePersons() error {
 func (p Problem) fitsPersons(r *Records) error {
 	switch {
 	case p.ByPerson() != r.ByPerson():
-		return fmt.Errorf("engine: persons on one side only: the problem was planned with up to %d rows a person (0: none), "+
-			"and records of persons is %t", p.PersonRows, r.ByPerson())
+		return fmt.Errorf("engine: the problem and the records must both have persons, or both have none: the "+
+			"problem allows up to %d rows a person (0 means no persons), and whether the records have persons is %t",
+			p.PersonRows, r.ByPerson())
 	case r.mostRows() > p.PersonRows:
 		return fmt.Errorf("engine: a person has more than the %d rows of Problem.PersonRows", p.PersonRows)
 	}
@@ -278,7 +280,7 @@ func (p Problem) validateGroups() error {
 	total, largest := 0, 0
 	for _, s := range p.Groups {
 		if s < 1 {
-			return fmt.Errorf("engine: Problem.Groups has a group of %d records, want at least 1", s)
+			return fmt.Errorf("engine: Problem.Groups has a group of %d records, but each group needs at least 1", s)
 		}
 		total, largest = total+s, max(largest, s)
 	}

@@ -25,7 +25,7 @@ func (b Bounds) Validate() error {
 		v    float64
 	}{{"FeatureNorm", b.FeatureNorm}, {"LabelAbs", b.LabelAbs}} {
 		if !(f.v > 0) || math.IsInf(f.v, 0) {
-			return fmt.Errorf("engine: Bounds.%s is %v, must be positive and finite", f.name, f.v)
+			return fmt.Errorf("engine: Bounds.%s is %v, but it must be positive and finite", f.name, f.v)
 		}
 	}
 	return nil

@@ -49,10 +49,11 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 		}
 	case PrefixPairs:
 		if len(p.Groups) > 0 || p.ByPerson() {
-			return fmt.Errorf("%w: PrefixPairs for a problem with query groups or persons", ErrUnsupported)
+			return fmt.Errorf("%w: PrefixPairs cannot be used if the problem has query groups or persons", ErrUnsupported)
 		}
 		if q.T < 1 || q.T >= p.N || q.Order != nil && len(q.Order) <= q.T {
-			return fmt.Errorf("engine: gradient: PrefixPairs with T = %d and %d entries in Order does not fit %d records", q.T,
+			return fmt.Errorf("engine: gradient: PrefixPairs with T = %d and %d entries in Order do not fit %d "+
+				"records", q.T,
 				len(q.Order), p.N)
 		}
 		if q.Order != nil && (q.Order[q.T] < 0 || int(q.Order[q.T]) >= p.N) {

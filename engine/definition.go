@@ -83,7 +83,7 @@ func (s Definition) Scalar() (*Expression, error) {
 // MahalanobisLogistic, and backends have special kernels for these types.
 func (s Definition) Of(task string) (Loss, error) {
 	if task != TaskAUC && task != TaskMetric {
-		return nil, input.Errorf("engine: the task %q is not known here; it is %q or %q", task, TaskAUC, TaskMetric)
+		return nil, input.Errorf("engine: the task %q is unknown; the task must be %q or %q", task, TaskAUC, TaskMetric)
 	}
 	switch own := (s.Name == LogisticName || s.Name == "") && s.Clip == 0; {
 	case own && task == TaskAUC:

@@ -38,8 +38,8 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 		return nil, err
 	}
 	if !(mu >= 0x1p-100 && mu <= 0x1p100) {
-		return nil, fmt.Errorf("engine: the parameter mu of the Moreau envelope of %s is %v, want a number between "+
-			"2^-100 and 2^100", of.Name(), mu)
+		return nil, fmt.Errorf("engine: the parameter mu of the Moreau envelope of %s is %v, but it must be a "+
+			"number between 2^-100 and 2^100", of.Name(), mu)
 	}
 	// If phi is convex, phi'(v) lies between 0 and phi'(u), so the slopes on [lo, hi] bound phi'(v). Otherwise the loop
 	// looks for a reach that is at least mu times the largest slope on [lo - reach, hi + reach]. Then v is in [lo -
@@ -52,8 +52,8 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 	for range 8 {
 		wide, err := BoundsOn(of, lo-reach, hi+reach)
 		if err != nil {
-			return nil, fmt.Errorf("%w; its Moreau envelope needs phi up to mu sup |phi'| = %.3g beyond the margins: choose "+
-				"a smaller mu", err, reach)
+			return nil, fmt.Errorf("%w; its Moreau envelope needs phi up to a distance mu sup |phi'| = %.3g beyond "+
+				"the margins; choose a smaller mu", err, reach)
 		}
 		if wide.Convex {
 			b = wide

@@ -99,14 +99,14 @@ func (c Constants) Validate() error {
 	finite := func(v float64) bool { return v > 0 && !math.IsInf(v, 0) }
 	switch {
 	case !finite(c.Lipschitz):
-		return fmt.Errorf("engine: the Lipschitz constant G is %v, must be positive and finite", c.Lipschitz)
+		return fmt.Errorf("engine: the Lipschitz constant G is %v, but it must be positive and finite", c.Lipschitz)
 	case !(c.Smoothness >= 0):
-		return fmt.Errorf("engine: the smoothness constant L is %v, must not be negative", c.Smoothness)
+		return fmt.Errorf("engine: the smoothness constant L is %v, but it must not be negative", c.Smoothness)
 	case !finite(c.PairDiameter):
-		return fmt.Errorf("engine: the pair diameter Dg is %v, must be positive and finite", c.PairDiameter)
+		return fmt.Errorf("engine: the pair diameter Dg is %v, but it must be positive and finite", c.PairDiameter)
 	case c.PairDiameter > 2*c.Lipschitz*(1+0x1p-40): // Dg and G are rounded up
-		return fmt.Errorf("engine: the pair diameter Dg = %g exceeds 2 G = %g, and two gradients of norm at most G are at "+
-			"most 2 G apart; lower Dg or raise G", c.PairDiameter, 2*c.Lipschitz)
+		return fmt.Errorf("engine: the pair diameter Dg = %g exceeds 2 G = %g, but two gradients of norm at most G "+
+			"are at most 2 G apart; lower Dg or raise G", c.PairDiameter, 2*c.Lipschitz)
 	}
 	return nil
 }
@@ -132,12 +132,12 @@ func (c Constants) Assert(a Assertion) (Constants, error) {
 	}
 	if a.Smoothness != nil {
 		if math.IsInf(c.Smoothness, 1) {
-			return c, errors.New("engine: the loss is not smooth, or the error of computing its slope is not proved, so a " +
-				"stated L cannot make a descent stable; leave L out")
+			return c, errors.New("engine: the loss is not smooth, or no bound of the error of computing its slope " +
+				"is proved, so a stated L cannot make a descent stable; leave L out")
 		}
 		c.Smoothness = *a.Smoothness
 		if math.IsInf(c.Smoothness, 0) {
-			return c, fmt.Errorf("engine: the smoothness constant L is %v, must be finite", c.Smoothness)
+			return c, fmt.Errorf("engine: the smoothness constant L is %v, but it must be finite", c.Smoothness)
 		}
 	}
 	if a.PairDiameter != nil {

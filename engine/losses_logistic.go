@@ -41,7 +41,8 @@ func (Logistic) Constants(b Bounds, radius float64) (Constants, error) {
 		return Constants{}, err
 	}
 	if !(radius > 0) || math.IsInf(radius, 0) {
-		return Constants{}, fmt.Errorf("engine: Logistic.Constants: radius is %v, must be positive and finite", radius)
+		return Constants{}, fmt.Errorf("engine: Logistic.Constants: the radius is %v, but it must be positive and "+
+			"finite", radius)
 	}
 	l, R := 2*b.LabelAbs, b.FeatureNorm
 	// The error of math.Exp is at most 1 ulp, and four units in the last place cover the error of the sigmoid.
@@ -55,8 +56,8 @@ func (Logistic) Constants(b Bounds, radius float64) (Constants, error) {
 		Origin:       Proved,
 	}
 	if math.IsInf(c.Smoothness, 0) || math.IsInf(g, 0) {
-		return Constants{}, errors.New("engine: Logistic.Constants: bounds too large, the constants overflow; rescale " +
-			"the features")
+		return Constants{}, errors.New("engine: Logistic.Constants: the bounds are so large that the constants " +
+			"overflow; rescale the features")
 	}
 	return c, nil
 }

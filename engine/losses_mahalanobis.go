@@ -84,8 +84,8 @@ func (MahalanobisLogistic) Constants(b Bounds, radius float64) (Constants, error
 		return Constants{}, err
 	}
 	if !(radius > 0) || math.IsInf(radius, 0) {
-		return Constants{}, fmt.Errorf("engine: MahalanobisLogistic.Constants: radius is %v, must be positive and finite",
-			radius)
+		return Constants{}, fmt.Errorf("engine: MahalanobisLogistic.Constants: the radius is %v, but it must be "+
+			"positive and finite", radius)
 	}
 	const slack = 0x1p-30
 	q := mulUp(b.LabelAbs, b.LabelAbs)
@@ -110,12 +110,12 @@ func (MahalanobisLogistic) Constants(b Bounds, radius float64) (Constants, error
 		Origin:       Proved,
 	}
 	if math.IsInf(largest, 0) || math.IsInf(c.Smoothness, 0) || math.IsInf(c.PairDiameter, 0) {
-		return Constants{}, errors.New("engine: MahalanobisLogistic.Constants: bounds too large, the constants overflow; " +
-			"rescale the features")
+		return Constants{}, errors.New("engine: MahalanobisLogistic.Constants: the bounds are so large that the " +
+			"constants overflow; rescale the features")
 	}
 	if !(c.Smoothness >= 0x1p-1000) || !(c.Lipschitz >= 0x1p-1000) || s == 0 {
-		return Constants{}, errors.New("engine: MahalanobisLogistic.Constants: bounds too small for float64; rescale " +
-			"the features")
+		return Constants{}, errors.New("engine: MahalanobisLogistic.Constants: the bounds are too small for " +
+			"float64; rescale the features")
 	}
 	return c, nil
 }

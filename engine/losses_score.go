@@ -87,11 +87,12 @@ func scalarConstants(of Scalar, k ScalarBounds, full, hessian, slope, spread flo
 		c.Smoothness = mulUp(hessian, k.Curvature)
 	}
 	if math.IsInf(c.PairDiameter, 0) || k.Smooth() && math.IsInf(c.Smoothness, 0) {
-		return Constants{}, fmt.Errorf("engine: loss %s: bounds too large, the constants overflow; rescale the features",
-			of.Name())
+		return Constants{}, fmt.Errorf("engine: loss %s: the bounds are so large that the constants overflow; "+
+			"rescale the features", of.Name())
 	}
 	if c.Lipschitz < 0x1p-1000 {
-		return Constants{}, fmt.Errorf("engine: loss %s: bounds too small for float64; rescale the features", of.Name())
+		return Constants{}, fmt.Errorf("engine: loss %s: the bounds are too small for float64; rescale the features",
+			of.Name())
 	}
 	return c, nil
 }
@@ -105,7 +106,8 @@ func checkScalarBounds(of Scalar, b Bounds, radius float64) error {
 		return err
 	}
 	if !(radius > 0) || math.IsInf(radius, 0) {
-		return fmt.Errorf("engine: constants of loss %s: radius is %v, must be positive and finite", of.Name(), radius)
+		return fmt.Errorf("engine: constants of loss %s: the radius is %v, but it must be positive and finite",
+			of.Name(), radius)
 	}
 	return nil
 }

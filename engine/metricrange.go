@@ -70,7 +70,7 @@ func NewMetricRange(p Problem, loss MetricLoss, depth int) (MetricRange, error) 
 	}
 	g := Gamma(depth)
 	if g >= 0x1p-22 {
-		return MetricRange{}, fmt.Errorf("%w: products of %d features lose too many digits", ErrUnsupported, p.D)
+		return MetricRange{}, fmt.Errorf("%w: dot products of %d features lose too many digits", ErrUnsupported, p.D)
 	}
 	m := MetricRange{Labels: b * b * up, Distance: 4 * R * R * r * (1 + 0x1p-20)}
 	m.Margin = m.Labels * (1 + m.Distance) * up

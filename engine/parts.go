@@ -38,7 +38,7 @@ func (b Parts) Plan(p Problem) (Kernel, error) {
 		return nil, err
 	}
 	if len(p.Groups) > 0 {
-		return nil, fmt.Errorf("%w: a problem with both parts and query groups", ErrUnsupported)
+		return nil, fmt.Errorf("%w: a problem cannot have both parts and query groups", ErrUnsupported)
 	}
 	if len(b.Sizes) == 0 {
 		return nil, errors.New("engine: Parts.Sizes is empty")
@@ -139,8 +139,9 @@ func (e *partsEvaluator) bind(s SubsetPairs) error {
 	n := e.records.Units()
 	inner := e.kernel.inner[s.N]
 	if inner == nil || s.From < 0 || s.From > n-s.N || s.Order != nil && len(s.Order) != n {
-		return fmt.Errorf("engine: SubsetPairs has the places %d to %d and an Order of length %d; this does not fit "+
-			"%d records, or Parts.Sizes lacks its number of records", s.From, s.From+s.N-1, len(s.Order), n)
+		return fmt.Errorf("engine: SubsetPairs has the places %d to %d and an Order of length %d; either they do "+
+			"not fit %d records, or the number of records of SubsetPairs is not in Parts.Sizes", s.From, s.From+s.N-1,
+			len(s.Order), n)
 	}
 	row := func(i int) int {
 		if s.Order == nil {

@@ -28,8 +28,8 @@ func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 // of the first row of each person in this order, with the number of rows appended.
 func GroupRows(of []int32, count, most int) (rows, first []int, err error) {
 	if count < 1 || most < 1 {
-		return nil, nil, fmt.Errorf("engine: GroupPersons: %d persons with at most %d rows each, want at least 1 of both",
-			count, most)
+		return nil, nil, fmt.Errorf("engine: GroupPersons: there are %d persons with at most %d rows each, but both "+
+			"numbers must be at least 1", count, most)
 	}
 	first = make([]int, count+1)
 	for _, p := range of {

@@ -55,7 +55,8 @@ func (r *Records) Within(from, to int) (first, end int, err error) {
 	case from >= to:
 		return 0, 0, nil
 	case from < at || to > at+r.Units():
-		return 0, 0, fmt.Errorf("engine: records %d to %d are needed, but this process holds %d to %d", from, to-1, at,
+		return 0, 0, fmt.Errorf("engine: the records %d to %d are needed, but this process holds only the records "+
+			"%d to %d", from, to-1, at,
 			at+r.Units()-1)
 	}
 	first, _ = r.UnitRows(from - at)

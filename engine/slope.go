@@ -22,7 +22,8 @@ type Slope struct {
 // takes (autodiff.Expr.Range).
 func NewSlope(name, text string, o ExpressionOptions, operations int) (*Slope, error) {
 	if !(o.Clip >= 0) || math.IsInf(o.Clip, 0) {
-		return nil, fmt.Errorf("engine: loss %s: Clip is %v, want a finite bound of the slope, or 0 for none", name, o.Clip)
+		return nil, fmt.Errorf("engine: loss %s: Clip is %v, but it must be a finite bound of the slope, or 0 for "+
+			"no bound", name, o.Clip)
 	}
 	phi, err := autodiff.Parse(text, o.Params)
 	if err != nil {
@@ -30,7 +31,8 @@ func NewSlope(name, text string, o ExpressionOptions, operations int) (*Slope, e
 	}
 	dphi := phi.Derivative()
 	if n := dphi.Size(); n > operations {
-		return nil, fmt.Errorf("engine: the slope of loss %s has %d operations, want at most %d", name, n, operations)
+		return nil, fmt.Errorf("engine: the slope of loss %s has %d operations, but at most %d are allowed",
+			name, n, operations)
 	}
 	return &Slope{name, dphi, o.Clip}, nil
 }

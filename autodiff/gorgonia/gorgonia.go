@@ -54,13 +54,13 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node,
 		return nil, errors.New("gorgonia: FromGraph: the node that build returned is not in the graph g; phi must be a " +
 			"node of g and must depend on u")
 	case !root.IsScalar() || root.Dtype() != tensor.Float64:
-		return nil, fmt.Errorf("gorgonia: FromGraph: phi has type %v, must be a float64 scalar", root.Type())
+		return nil, fmt.Errorf("gorgonia: FromGraph: phi has type %v, but it must be a float64 scalar", root.Type())
 	}
 	for _, n := range g.AllNodes() {
 		if n.Deriv() != nil {
 			return nil, &UnsupportedError{"Grad",
-				"Gorgonia differentiates a gradient wrongly, and a gradient inside a loss is differentiated again; write it " +
-					"as a formula"}
+				"Gorgonia differentiates a gradient wrongly, and a gradient inside a loss would be differentiated " +
+					"again; write the gradient as a formula"}
 		}
 	}
 

@@ -44,7 +44,7 @@ type Network struct {
 func NewNetwork(n Network) (embedding.Network, error) {
 	switch {
 	case n.Build == nil:
-		return nil, errors.New("gorgonia: Network.Build is nil; it adds f_theta(x) to a graph")
+		return nil, errors.New("gorgonia: Network.Build is nil; it must be a function that adds f_theta(x) to a graph")
 	case n.Name == "" || len(n.Layers) == 0:
 		return nil, errors.New("gorgonia: a Network needs a Name and at least one layer in Layers")
 	}
@@ -219,7 +219,7 @@ func numbers(of gorgonia.Value, count int) ([]float64, error) {
 			return []float64{v}, nil
 		}
 	}
-	return nil, fmt.Errorf("gorgonia: a value has shape %v, want %d numbers", of.Shape(), count)
+	return nil, fmt.Errorf("gorgonia: a value has shape %v, but it must have %d numbers", of.Shape(), count)
 }
 
 // The parameters of check: the number of points, the step of difference quotients, and the largest difference
@@ -284,9 +284,9 @@ func (g userGraph) check() error {
 				return err
 			}
 			if !slices.EqualFunc(f, above, sameBits) || !slices.EqualFunc(jac, scratch, sameBits) {
-				return fmt.Errorf("%w: network %s gives different numbers when it runs again; it must not draw random nodes, drop "+
-					"units out, normalise over records or keep state; draw random numbers outside of Build, or put them into theta",
-					ErrNotAFunction, n.Name)
+				return fmt.Errorf("%w: network %s gives different numbers when it runs again; it must not draw "+
+					"random nodes, use dropout, normalise over records or keep state; draw random numbers outside "+
+					"of Build, or put them into theta", ErrNotAFunction, n.Name)
 			}
 		}
 	}

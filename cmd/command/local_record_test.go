@@ -150,7 +150,7 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 	// What the record does not decide is an error before anything is drawn.
 	for name, c := range map[string]struct{ header, says string }{
 		"a column less": {strings.Replace(recordHeader, "bmi,", "", 1), "lacks this column"}, "no label column": {strings.Replace(recordHeader, ",outcome", "", 1), "lacks the label"},
-		"another file": {"a,b,c\n", "none of the schema's column names"}, "no rows": {"", "no rows"},
+		"another file": {"a,b,c\n", "none of the column names of the schema"}, "no rows": {"", "no rows"},
 	} {
 		rows := c.header + goodRecord
 		if c.header == "" {

@@ -28,7 +28,7 @@ func naive(train, plan string) []mistake {
 		row("the data as schema", "train --data patients.csv --schema patients.csv --out m.json", train+"--data-id n7", "must be a schema in YAML, not data", "dyad data schema FILE"),
 		row("the data to check", "data check patients.csv", check, "not data", "dyad data schema FILE"),
 		row("data and schema changed over", "data inspect patients.yaml --schema patients.csv", "data inspect patients.csv --schema patients.yaml", "patients.csv", "not data"),
-		row("the schema as data", "train --data patients.yaml --schema patients.yaml --out m.json", train+"--data-id n8", "patients.yaml: row 1", "none of the schema's column names"),
+		row("the schema as data", "train --data patients.yaml --schema patients.yaml --out m.json", train+"--data-id n8", "patients.yaml: row 1", "none of the column names of the schema"),
 		row("files without flags", "train patients.csv patients.yaml", train+"--data-id n9", "--data patients.csv"),
 		row("the data behind a model", "predict model.json patients.csv", "predict model.json --data patients.csv --out s1.csv", "--data patients.csv"),
 		row("data and model changed over", "predict patients.csv model.json", "predict model.json --data patients.csv --out s2.csv", "the model first", "--data FILE"),

@@ -88,7 +88,7 @@ func TestMistakesHaveCures(t *testing.T) {
 		inspect("a narrow blank between thousands", rows("1\u202f105", "70", "60"), "or to space", numbers(`, thousands: space`)),
 		inspect("a unit", rows("105 kg", "70 kg", "60 kg"), "set suffix", column(`, suffix: kg`)),
 		inspect("a currency", rows("€105", "€70", "€60"), "prefix", column(`, prefix: "€"`)),
-		inspect("a unit and a comma", rows("105,8 kg", "70,5 kg", "60 kg"), "and decimal if the fraction begins at a comma", column(`, suffix: kg, decimal: ","`)),
+		inspect("a unit and a comma", rows("105,8 kg", "70,5 kg", "60 kg"), "and set decimal if the fraction begins at a comma", column(`, suffix: kg, decimal: ","`)),
 		inspect("a word", rows("schwer", "70", "60"), "missing.values", column(`, missing: {values: [schwer], policy: middle}`)),
 		{what: "a word among decimal commas", typed: "data inspect k.csv --schema k.yaml", files: map[string]string{"k.csv": rows("105,8", "k.A.", "60,1"), "k.yaml": numbers(`, decimal: ","`)}, says: []string{"list the value under missing.values", `row 3, column "Gewicht"`},
 			none: "k.A.", cure: "data inspect k.csv --schema k.yaml", cured: map[string]string{"k.yaml": column(`, decimal: ",", missing: {values: ["k.A."], policy: middle}`)}},

@@ -281,10 +281,10 @@ func TestAnswersGiveAllThatIsAsked(t *testing.T) {
 	}
 	for answers, want := range map[string]string{
 		"Tod: {role: label, positive: vielleicht}\n":          `has no value "vielleicht"`,
-		"Tod: {role: label}\nAlter: {role: label}\n":          "a file has one label",
-		"Tod: {role: label, positive: ja, range: [0, 1]}\n":   "range is for a label of kind: numeric",
-		"Alter: {range: [0, 120], positive: ja}\n":            "are for the label",
-		"Alter: {role: ignore}\nPatient: {role: person}\n":    "add persons: N",
+		"Tod: {role: label}\nAlter: {role: label}\n":          "a file has only one label",
+		"Tod: {role: label, positive: ja, range: [0, 1]}\n":   "only a label of kind: numeric may have a range",
+		"Alter: {range: [0, 120], positive: ja}\n":            "only the label may have",
+		"Alter: {role: ignore}\nPatient: {role: person}\n":    "needs persons: N",
 		"Patient: {role: person, persons: 20, ranges: [0]}\n": "ranges",
 	} {
 		write(t, dir, "bad.yaml", answers)

@@ -167,7 +167,7 @@ func TestTeamRefusals(t *testing.T) {
 		"another order":           {unread, others(2, "turned.csv"), "do not agree on the contents of the records, or their order", 0},
 		"a broken file on rank 2": {unread, others(2, "broken.csv"), "broken.csv", 2},
 		"a broken file on all":    {unread, func(int) []string { return []string{"--data", "broken.csv"} }, "broken.csv", 0},
-		"sorted losses":           {append(base, "--loss", "hinge"), nil, "in a team take a loss that is analytic", 0},
+		"sorted losses":           {append(base, "--loss", "hinge"), nil, "in a team, use a loss that is analytic", 0},
 		"one pass":                {[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "offpairc"}, nil, "train in one process", 0},
 		"a GPU by its product":    {append(base, "--device", "cuda:h200"), nil, "for plans alone", 0},
 		"no data":                 {[]string{"train"}, nil, "--team needs --data", 0},

@@ -39,15 +39,15 @@ const (
 // planOwn returns the kernel for a valid problem with any loss.
 func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	if b.Method == NearLinear || b.Method == Sorted {
-		return nil, fmt.Errorf("%w: loss %q is not a function of scores: its pairs are summed one by one, use Auto or Direct",
-			engine.ErrUnsupported, p.Loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is not a function of scores, so its pairs are summed one by one; use "+
+			"Auto or Direct", engine.ErrUnsupported, p.Loss.Name())
 	}
 	if p.ByPerson() {
-		return nil, fmt.Errorf("%w: loss %q is not a function of scores or of a metric, and its pairs are not summed over "+
-			"the rows of persons", engine.ErrUnsupported, p.Loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is neither a function of scores nor of a metric, so its pairs cannot be "+
+			"summed over the rows of persons", engine.ErrUnsupported, p.Loss.Name())
 	}
 	if b.Float32 {
-		return nil, fmt.Errorf("%w: loss %q has no pairs in float32", engine.ErrUnsupported, p.Loss.Name())
+		return nil, fmt.Errorf("%w: the pairs of loss %q cannot be computed in float32", engine.ErrUnsupported, p.Loss.Name())
 	}
 	c, err := p.Loss.Constants(p.Bounds, p.Radius)
 	if err != nil {
@@ -58,17 +58,19 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	}
 	if enforced := c.Origin == engine.Clipped ||
 		c.Origin == engine.ClippedTerms; enforced && c.PairDiameter < 2*c.Lipschitz*(1-0x1p-40) {
-		return nil, fmt.Errorf("cpu: loss %q has constants enforced by clipping, and states Dg = %g: clipping terms to norm "+
-			"G = %g gives Dg = 2 G and not less; state 2 G, or Proved or Asserted", p.Loss.Name(), c.PairDiameter, c.Lipschitz)
+		return nil, fmt.Errorf("cpu: loss %q enforces its constants by clipping and states Dg = %g, but clipping "+
+			"terms to norm G = %g proves only Dg = 2 G; state Dg = 2 G, or state that the constants are Proved or "+
+			"Asserted", p.Loss.Name(), c.PairDiameter, c.Lipschitz)
 	}
 	if !math.IsInf(c.Smoothness, 1) {
-		return nil, fmt.Errorf("%w: loss %q states the smoothness constant L = %g, and the rounding of its gradient is not "+
-			"known, so that no certificate of a descent could rest on it; return L = +Inf, which algorithms that add noise to "+
-			"every gradient take", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
+		return nil, fmt.Errorf("%w: loss %q states the smoothness constant L = %g, but the rounding error of its "+
+			"gradient is not known, so no certificate of a descent can use L; return L = +Inf, which algorithms "+
+			"that add noise to every gradient accept", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
 	}
 	length := p.Loss.ParamDim(p.D)
 	if length < 1 {
-		return nil, fmt.Errorf("cpu: loss %q has %d parameters for %d features, want at least 1", p.Loss.Name(), length, p.D)
+		return nil, fmt.Errorf("cpu: loss %q has %d parameters for %d features, but it needs at least 1 parameter",
+			p.Loss.Name(), length, p.D)
 	}
 	k := &ownKernel{problem: p, limit: c.Lipschitz, workers: b.workers(), team: b.Team}
 	stripes := min(ownStripes, max(1, ownFloats/length), p.N)

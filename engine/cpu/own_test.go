@@ -237,7 +237,7 @@ func TestClippedTermsHaveTwiceTheirNorm(t *testing.T) {
 	p := ownProblem(10, 2, cosineLoss{lie: 1, smoothness: math.Inf(1)})
 	must.Get((cpu.Backend{}).Plan(p))(t)
 	p.Loss = tightLoss{cosineLoss{lie: 1, smoothness: math.Inf(1)}}
-	must.Fail((cpu.Backend{}).Plan(p))(t, "state 2 G", "a diameter below 2 G of a clipped loss")
+	must.Fail((cpu.Backend{}).Plan(p))(t, "state Dg = 2 G", "a diameter below 2 G of a clipped loss")
 }
 
 // brokenLoss is a loss of somebody else's that panics at some record.

@@ -53,8 +53,8 @@ const panelFloats = 1 << 18
 // this sum.
 func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	if b.Float32 {
-		return nil, fmt.Errorf("%w: pairs of embeddings in float32: their error would grow with the number of records; "+
-			"leave out --precision, which is float64", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: the error of pairs of embeddings in float32 would grow with the number of "+
+			"records; leave out --precision, so that they are computed in float64", engine.ErrUnsupported)
 	}
 	set, err := kernels.Select(b.Variant)
 	if err != nil {
@@ -86,7 +86,8 @@ func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 		k.slopes = set.LogisticSlopes
 	}
 	if !(k.coefficientError() < 0x1p-20*k.bounds.Slope()) {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported,
+		return nil, fmt.Errorf("%w: the rounding errors of loss %q over margins up to %.3g are not small",
+			engine.ErrUnsupported,
 			p.Of.Name(), k.margin())
 	}
 	return k, nil
@@ -195,7 +196,7 @@ type pairScratch struct {
 func (k *EmbeddedKernel) BindEmbedded(r *engine.Records) (*EmbeddedSums, error) {
 	if r.Units() != k.N || r.ByPerson() != (k.PersonRows > 0) || r.Len() > k.rows ||
 		r.Bounds().LabelAbs != k.Bounds.LabelAbs {
-		return nil, fmt.Errorf("cpu: BindEmbedded: records do not fit sums that were planned for %d records", k.N)
+		return nil, fmt.Errorf("cpu: BindEmbedded: the records do not fit sums that were planned for %d records", k.N)
 	}
 	n := r.Len()
 	blocks := (n + metricRows - 1) / metricRows

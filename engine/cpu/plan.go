@@ -23,10 +23,11 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, err
 	}
 	if len(p.Groups) > 0 {
-		return nil, fmt.Errorf("%w: query groups in one kernel; wrap the backend in engine.Grouped", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: one kernel cannot compute query groups; wrap the backend in engine.Grouped",
+			engine.ErrUnsupported)
 	}
 	if p.N >= math.MaxInt32 {
-		return nil, fmt.Errorf("%w: %d records, the cpu backend takes fewer than %d", engine.ErrUnsupported,
+		return nil, fmt.Errorf("%w: there are %d records, but the cpu backend takes fewer than %d", engine.ErrUnsupported,
 			p.N, math.MaxInt32)
 	}
 	if err := b.refuseForPersons(p); err != nil {
@@ -57,8 +58,8 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	}
 	form, scalar := k.loss.(engine.ScalarLoss)
 	if !k.scores.Smooth() && !scalar {
-		return nil, fmt.Errorf("%w: loss %q is neither smooth nor an engine.ScalarLoss, the cpu backend cannot bound its "+
-			"rounding error", engine.ErrUnsupported, k.loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is neither smooth nor an engine.ScalarLoss, so the cpu backend cannot "+
+			"bound its rounding error", engine.ErrUnsupported, k.loss.Name())
 	}
 	_, k.logistic = k.loss.(engine.Logistic)
 	k.dphi = k.loss.DPhi
@@ -85,15 +86,15 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	case b.Method == Direct:
 		k.method = Direct
 	case b.Method == Sorted && !pieces:
-		return nil, fmt.Errorf("%w: the slope of loss %q is not piecewise linear over margins up to %.3g, use Direct",
+		return nil, fmt.Errorf("%w: the slope of loss %q is not piecewise linear over margins up to %.3g; use Direct",
 			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	case b.Method == Sorted:
 		k.method = Sorted
 	case b.Method == NearLinear && !k.fewLabels():
-		return nil, fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues "+
-			"or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
+		return nil, fmt.Errorf("%w: there may be %d different labels, but the near-linear method takes at most %d; "+
+			"set Problem.LabelValues or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
 	case b.Method == NearLinear && !expansion:
-		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g, use Direct",
+		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g; use Direct",
 			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	case b.Method == NearLinear:
 		k.method = NearLinear
@@ -101,12 +102,14 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 		k.method = k.cheapest(expansion && k.fewLabels(), pieces && k.sortedError() < k.smallError())
 	}
 	if k.method == Sorted && k.team != nil {
-		return nil, fmt.Errorf("%w: loss %q is summed in the order of all scores, which one process holds; in a team take a "+
-			"loss that is analytic, such as logistic or square, or train in one process", engine.ErrUnsupported, k.loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is summed in the order of all scores, so one process must hold all "+
+			"scores; in a team, use a loss that is analytic, such as logistic or square, or train in one process",
+			engine.ErrUnsupported, k.loss.Name())
 	}
 	k.planGrid()
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported,
+		return nil, fmt.Errorf("%w: the rounding errors of loss %q over margins up to %.3g are not small",
+			engine.ErrUnsupported,
 			k.loss.Name(), k.scores.Margin)
 	}
 	return k, nil
@@ -115,7 +118,8 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 // refuseForPersons returns an error for problems and methods that cannot sum with weights.
 func (b Backend) refuseForPersons(p engine.Problem) error {
 	if p.ByPerson() && b.Float32 {
-		return fmt.Errorf("%w: pairs of persons in float32; leave out --precision, which is float64", engine.ErrUnsupported)
+		return fmt.Errorf("%w: pairs of persons cannot be computed in float32; leave out --precision, so that they "+
+			"are computed in float64", engine.ErrUnsupported)
 	}
 	return nil
 }
@@ -123,8 +127,8 @@ func (b Backend) refuseForPersons(p engine.Problem) error {
 // planMetric returns the kernel for a valid problem with a MetricLoss.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kernels.Set) (engine.Kernel, error) {
 	if b.Method == NearLinear {
-		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method, use Auto or Direct",
-			engine.ErrUnsupported, loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method; use Auto or "+
+			"Direct", engine.ErrUnsupported, loss.Name())
 	}
 	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.workers(),
 		single: b.Float32, team: b.Team,
@@ -157,7 +161,8 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 	}
 	k.planGrid()
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small", engine.ErrUnsupported,
+		return nil, fmt.Errorf("%w: the rounding errors of loss %q over margins up to %.3g are not small",
+			engine.ErrUnsupported,
 			loss.Name(), k.limits.Margin)
 	}
 	if k.single {
@@ -179,18 +184,18 @@ func each(f func(float64) float64) func([]float64) {
 func (k *metricKernel) planSingle(logistic bool) error {
 	b, m := k.problem.Bounds, k.limits
 	if !logistic {
-		return fmt.Errorf("%w: loss %q in float32 on the CPU: leave out --precision, which is float64",
-			engine.ErrUnsupported, k.loss.Name())
+		return fmt.Errorf("%w: loss %q cannot be computed in float32 on the CPU; leave out --precision, so that it "+
+			"is computed in float64", engine.ErrUnsupported, k.loss.Name())
 	}
 	for _, v := range []float64{b.FeatureNorm, b.LabelAbs} {
 		if !(v >= 1/spread32 && v <= spread32) {
-			return fmt.Errorf("%w: features or labels of size %.3g in float32; rescale them or take float64",
-				engine.ErrUnsupported, v)
+			return fmt.Errorf("%w: features or labels of size %.3g cannot be used in float32; rescale them or use "+
+				"float64", engine.ErrUnsupported, v)
 		}
 	}
 	if m.Margin*(1+0x1p-10) > kernels.MaxLogisticMargin32 || !(k.relativeError() < 0x1p-8) {
-		return fmt.Errorf("%w: margins up to %.3g of %d features in float32; take a smaller radius or float64",
-			engine.ErrUnsupported, m.Margin, k.problem.D)
+		return fmt.Errorf("%w: margins up to %.3g of %d features cannot be computed in float32; use a smaller "+
+			"radius or float64", engine.ErrUnsupported, m.Margin, k.problem.D)
 	}
 	return nil
 }

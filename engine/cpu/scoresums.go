@@ -23,11 +23,12 @@ func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	k, ok := planned.(*kernel)
 	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.N != r.Units() ||
 		k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
-		return nil, fmt.Errorf("cpu: BindScores: want a kernel planned for a score loss of one feature and %d records, "+
-			"with Radius 1", r.Units())
+		return nil, fmt.Errorf("cpu: BindScores needs a kernel that was planned with Radius 1 for a score loss of "+
+			"one feature and %d records", r.Units())
 	}
 	if k.team != nil {
-		return nil, fmt.Errorf("%w: scores of a network in a team; train in one process", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: scores of a network cannot be computed in a team; train in one process",
+			engine.ErrUnsupported)
 	}
 	e := k.bind(matrix{set: k.set, d: 1}, r)
 	return &ScoreSums{e}, e.classify(context.Background())

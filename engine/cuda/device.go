@@ -54,7 +54,7 @@ func Usable(g driver.Device) error {
 	if g.Major >= 8 {
 		return nil
 	}
-	return fmt.Errorf("cuda: %w: GPU %d (%s) has compute capability %d.%d, and the kernels need 8.0 or more",
+	return fmt.Errorf("cuda: %w: GPU %d (%s) has compute capability %d.%d, but the kernels need 8.0 or more",
 		driver.ErrUnavailable, g.Index, g.Name, g.Major, g.Minor)
 }
 

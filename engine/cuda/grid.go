@@ -80,7 +80,7 @@ func (g grid) placed(other, memory uint64) (grid, error) {
 		fit := int((memory - min(memory, other)) / (2 * tile))
 		g.panel = max(1, min(g.panel, fit)/chunk) * chunk
 		if need := 2*uint64(g.panel)*tile + other; need > memory {
-			return grid{}, fmt.Errorf("%w: %d records of %d features need at least %.1f GiB, the GPU has %.1f",
+			return grid{}, fmt.Errorf("%w: %d records of %d features need at least %.1f GiB, but the GPU has only %.1f",
 				engine.ErrUnsupported, g.n, g.d, gib(need), gib(memory))
 		}
 	}

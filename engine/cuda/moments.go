@@ -36,10 +36,12 @@ func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
 		return nil, err
 	}
 	if p.MaxRows() >= maxRecords {
-		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.MaxRows(), maxRecords)
+		return nil, fmt.Errorf("%w: there may be %d rows, but a GPU takes fewer than %d", engine.ErrUnsupported,
+			p.MaxRows(), maxRecords)
 	}
 	if p.D > maxMomentFeatures {
-		return nil, fmt.Errorf("%w: moments of %d features, a GPU takes at most %d", engine.ErrUnsupported, p.D,
+		return nil, fmt.Errorf("%w: moments of %d features are requested, but a GPU takes at most %d",
+			engine.ErrUnsupported, p.D,
 			maxMomentFeatures)
 	}
 	k := &momentsKernel{backend: b, problem: p, grid: gridOf(rowsAre(p, p.MaxRows()), b.Team)}

@@ -44,7 +44,8 @@ func dataSheet(gpu string) (g named, ok bool) {
 }
 
 // ErrNamed is the error of computations on a GPU that was opened by OpenNamed, which is for plans only.
-var ErrNamed = errors.New("cuda: this GPU is a name to plan for, not one that is here; name one that is, such as cuda:0")
+var ErrNamed = errors.New("cuda: this GPU is only a name for plans and is not in this machine; name a GPU of this " +
+	"machine, such as cuda:0")
 
 // OpenNamed returns the GPU with a name such as h200, for plans only: computations on the device fail with
 // ErrNamed. If the name is unknown, the error lists the known names.
@@ -61,7 +62,7 @@ func OpenNamed(key string) (*Device, error) {
 		}
 		known = append(known, "cuda:"+g.Key)
 	}
-	return nil, fmt.Errorf("cuda: no GPU is known by the name %q; plans take %s, or cuda:N for a GPU that is here", key,
+	return nil, fmt.Errorf("cuda: no GPU has the name %q; plans accept %s, or cuda:N for a GPU of this machine", key,
 		strings.Join(known, ", "))
 }
 

@@ -100,30 +100,34 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 	net, ok := denseOf(p.Network)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%w: network %s on a GPU, which computes networks of dense layers alone: of --model mlp, or "+
-			"of a file with dense layers and activations", engine.ErrUnsupported, p.Network.Name())
+		return nil, fmt.Errorf("%w: network %s cannot be computed on a GPU, which computes only networks of dense "+
+			"layers: networks of --model mlp, or of a file with dense layers and activations", engine.ErrUnsupported,
+			p.Network.Name())
 	case b.Team != nil:
-		return nil, fmt.Errorf("%w: networks on the GPUs of a team, which share moments and near-linear sums",
-			engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: the GPUs of a team cannot compute networks, because they share only moments and "+
+			"near-linear sums", engine.ErrUnsupported)
 	case p.Rows >= maxRecords:
-		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.Rows, maxRecords)
+		return nil, fmt.Errorf("%w: there may be %d rows, but a GPU takes fewer than %d", engine.ErrUnsupported,
+			p.Rows, maxRecords)
 	case !(net.largest(p.Norm) <= mostNetwork):
-		return nil, fmt.Errorf("%w: numbers of up to %.3g of network %s on a GPU, which computes them in float32",
-			engine.ErrUnsupported, net.largest(p.Norm), net.name)
+		return nil, fmt.Errorf("%w: numbers of up to %.3g of network %s are too large for a GPU, which computes "+
+			"them in float32", engine.ErrUnsupported, net.largest(p.Norm), net.name)
 	}
 	k := &networkKernel{dense: net, backend: b, rows: p.Rows}
 	for _, l := range k.layers {
 		if l.Rows >= widestNetwork || l.Cols >= widestNetwork {
-			return nil, fmt.Errorf("%w: layer %s of %d x %d on a GPU, want at most %d x %d", engine.ErrUnsupported, l.Name,
+			return nil, fmt.Errorf("%w: layer %s of %d x %d is too large for a GPU, which takes at most %d x %d",
+				engine.ErrUnsupported, l.Name,
 				l.Rows, l.Cols, widestNetwork-1, widestNetwork-1)
 		}
 	}
 	_, e := math.Frexp(1.01 * p.Most) // at most 2^e
 	if k.unit = math.Ldexp(1, e-62); !(k.unit > 0x1p-500 && k.unit < 0x1p500) {
-		return nil, fmt.Errorf("%w: gradients of size %.3g of a network on a GPU", engine.ErrUnsupported, p.Most)
+		return nil, fmt.Errorf("%w: a GPU cannot sum gradients of size %.3g of a network", engine.ErrUnsupported, p.Most)
 	}
 	if need, have := k.bytes(), b.memory(); need > have {
-		return nil, fmt.Errorf("%w: %d rows and what %s computes for them need %.1f GiB, %s has %.1f", engine.ErrUnsupported,
+		return nil, fmt.Errorf("%w: %d rows and the numbers that %s computes for them need %.1f GiB, but %s has "+
+			"only %.1f", engine.ErrUnsupported,
 			p.Rows, net.name, gib(need), b.Name(), gib(have))
 	}
 	return k, nil
@@ -225,7 +229,7 @@ type networkRows struct {
 // Bind implements embedding.RowsKernel. It copies the records to the GPU in float32, sparse records as dense rows.
 func (k *networkKernel) Bind(r *engine.Records) (embedding.Rows, error) {
 	if r == nil || r.Dim() != k.in || r.Len() > k.rows {
-		return nil, fmt.Errorf("cuda: Bind: records that network %s was not planned for", k.name)
+		return nil, fmt.Errorf("cuda: Bind: network %s was not planned for these records", k.name)
 	}
 	e := &networkRows{networkKernel: k, n: r.Len(), host: make([]float64, k.stride()*k.out)}
 	if err := e.fill(k.backend.Device, func(c *job) { e.load(c, r) }); err != nil {

@@ -66,7 +66,8 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 		return nil, err // NewGradients checks the arguments
 	}
 	if rows > largestSide || data.Dim() > largestSide {
-		return nil, fmt.Errorf("%w: a matrix of %d x %d on a GPU, want at most %d", engine.ErrUnsupported, rows,
+		return nil, fmt.Errorf("%w: a matrix of %d x %d is too large for a GPU, which takes at most %d",
+			engine.ErrUnsupported, rows,
 			data.Dim(), largestSide)
 	}
 	s := &pairSums{loss: loss, rows: rows, d: data.Dim(), pairs: len(data.Graph().Pairs())}
@@ -74,14 +75,15 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 	switch l := loss.(type) {
 	case embedding.Contrastive:
 		if !(l.Margin > 0 && l.Margin <= largestMargin) {
-			return nil, fmt.Errorf("%w: a margin of %v on a GPU, want at most %g", engine.ErrUnsupported, l.Margin,
+			return nil, fmt.Errorf("%w: a margin of %v is too large for a GPU, which takes at most %g",
+				engine.ErrUnsupported, l.Margin,
 				float64(largestMargin))
 		}
 		s.number, s.margin = contrastiveLoss, l.Margin
 	case embedding.BradleyTerry:
 		s.number = bradleyTerryLoss
 	default:
-		return nil, fmt.Errorf("%w: loss %q has no kernel for pairs on a GPU", engine.ErrUnsupported, loss.Name())
+		return nil, fmt.Errorf("%w: loss %q has no GPU kernel for pairs", engine.ErrUnsupported, loss.Name())
 	}
 	s.slice = min(max(1<<22/rows, 1<<8), 1<<16, max(s.pairs, 1))
 	n := data.Graph().Len()

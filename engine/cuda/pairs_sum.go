@@ -54,11 +54,12 @@ func (s *pairSums) Sum(ctx context.Context, dst, w []float64, pairs []int32, cli
 		return err
 	}
 	if !(clip >= smallestClip && clip <= 1/smallestClip) {
-		return fmt.Errorf("cuda: Sum: the clip is %v, want %g to %g", clip, float64(smallestClip), 1/float64(smallestClip))
+		return fmt.Errorf("cuda: Sum: the clip is %v, but it must be %g to %g", clip, float64(smallestClip),
+			1/float64(smallestClip))
 	}
 	for _, v := range w {
 		if !(math.Abs(v) <= largestWeight) {
-			return fmt.Errorf("cuda: Sum: an entry of W is %v, want at most %g", v, float64(largestWeight))
+			return fmt.Errorf("cuda: Sum: an entry of W is %v, but it must be at most %g", v, float64(largestWeight))
 		}
 	}
 	for _, i := range pairs {

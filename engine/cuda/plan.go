@@ -30,16 +30,18 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, err
 	}
 	if p.MaxRows() >= maxRecords {
-		return nil, fmt.Errorf("%w: up to %d rows, a GPU takes fewer than %d", engine.ErrUnsupported, p.MaxRows(), maxRecords)
+		return nil, fmt.Errorf("%w: there may be %d rows, but a GPU takes fewer than %d", engine.ErrUnsupported,
+			p.MaxRows(), maxRecords)
 	}
 	if loss, ok := p.Loss.(engine.MetricLoss); ok {
 		if len(p.Groups) > 0 {
-			return nil, fmt.Errorf("%w: query groups with loss %q in one kernel on a GPU", engine.ErrUnsupported, loss.Name())
+			return nil, fmt.Errorf("%w: one kernel on a GPU cannot compute query groups with loss %q",
+				engine.ErrUnsupported, loss.Name())
 		}
 		return b.planMetric(p, loss)
 	}
 	if len(p.Groups) > 0 && p.ByPerson() {
-		return nil, fmt.Errorf("%w: persons within query groups in one kernel on a GPU", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: one kernel on a GPU cannot compute persons within query groups", engine.ErrUnsupported)
 	}
 	k := &kernel{backend: b, problem: p, mostPrompt: promptNumbers}
 	var err error
@@ -60,7 +62,7 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, err
 	}
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: rounding errors of loss %q over margins up to %.3g are not small on a GPU",
+		return nil, fmt.Errorf("%w: on a GPU, the rounding errors of loss %q over margins up to %.3g are not small",
 			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	}
 	return k, nil
@@ -113,8 +115,8 @@ func (k *kernel) planPairs() error {
 	exponent := math.Ceil(math.Log2(s.Slope * s.LabelSpan * (1 + 0x1p-20)))
 	for _, v := range []float64{s.Score, s.LabelSpan, math.Exp2(exponent)} {
 		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
-			return fmt.Errorf("%w: scores, labels or gradients of size %.3g on a GPU, which computes pairs in float32; rescale "+
-				"the features or labels", engine.ErrUnsupported, v)
+			return fmt.Errorf("%w: scores, labels or gradients of size %.3g cannot be used on a GPU, which computes "+
+				"pairs in float32; rescale the features or labels", engine.ErrUnsupported, v)
 		}
 	}
 	k.unit, k.slopeError, k.instructions = math.Exp2(exponent), code.absError, len(code.lines)
@@ -123,7 +125,7 @@ func (k *kernel) planPairs() error {
 		return err
 	}
 	if !(max(-lo, hi)*s.LabelSpan*(1+0x1p-21) <= k.unit) { // pair_tiles relies on it
-		return fmt.Errorf("cuda: phi' reaches [%g, %g], more than the bound %g of loss %q", lo, hi, s.Slope, k.loss.Name())
+		return fmt.Errorf("cuda: the range [%g, %g] of phi' exceeds the bound %g of loss %q", lo, hi, s.Slope, k.loss.Name())
 	}
 	k.ptx, err = splice(kernels.PTX(k.splicedName()), code, s.Margin, lo, hi)
 	return err
@@ -140,12 +142,12 @@ func (k *kernel) planNearLinear() error {
 	loss, ok := k.loss.(engine.AnalyticLoss)
 	// without smoothness a sum must be a sum of terms of pairs (engine.QueryBounds.Sum), and a sum of interpolants is not
 	if !ok || !k.scores.Smooth() {
-		return fmt.Errorf("%w: loss %q is not analytic, or the error of its slope has no bound, use Direct",
+		return fmt.Errorf("%w: loss %q is not analytic, or no bound of the error of its slope is proved; use Direct",
 			engine.ErrUnsupported, k.loss.Name())
 	}
 	if k.problem.LabelLimit() > maxClasses {
-		return fmt.Errorf("%w: up to %d different labels, the near-linear method takes %d; set Problem.LabelValues "+
-			"or use Direct", engine.ErrUnsupported, k.problem.LabelLimit(), maxClasses)
+		return fmt.Errorf("%w: there may be %d different labels, but the near-linear method takes at most %d; set "+
+			"Problem.LabelValues or use Direct", engine.ErrUnsupported, k.problem.LabelLimit(), maxClasses)
 	}
 	size, q := loss.StripBound(k.scores.Margin, 0), k.problem.LabelLimit()
 	if size < math.MaxFloat64 {
@@ -155,7 +157,7 @@ func (k *kernel) planNearLinear() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: loss %q has no expansion of %d terms over margins up to %.3g, use Direct",
+	return fmt.Errorf("%w: loss %q has no expansion of at most %d terms over margins up to %.3g; use Direct",
 		engine.ErrUnsupported, k.loss.Name(), maxTerms, k.scores.Margin)
 }
 
@@ -166,7 +168,8 @@ const mostPersons = 1 << 22
 // planPersons returns an error for problems that the kernels for persons do not support.
 func (k *kernel) planPersons() error {
 	if k.problem.ByPerson() && k.direct && k.problem.N > mostPersons {
-		return fmt.Errorf("%w: pairs of %d persons, each visited, on a GPU, which takes up to %d", engine.ErrUnsupported,
+		return fmt.Errorf("%w: pairs of %d persons must be visited one by one, but a GPU does so for at most %d",
+			engine.ErrUnsupported,
 			k.problem.N, mostPersons)
 	}
 	return nil
@@ -175,8 +178,9 @@ func (k *kernel) planPersons() error {
 // planTeam returns an error for sums that a team cannot share: sums within query groups that are all near-linear.
 func (k *kernel) planTeam() error {
 	if k.backend.Team != nil && len(k.problem.Groups) > 0 && !k.direct {
-		return fmt.Errorf("%w: sums within query groups with loss %q on the GPUs of a team, which share moments, "+
-			"near-linear sums over all pairs, and pairs that are visited one by one", engine.ErrUnsupported, k.loss.Name())
+		return fmt.Errorf("%w: the GPUs of a team cannot share sums within query groups with loss %q; they share "+
+			"moments, near-linear sums over all pairs, and pairs that are visited one by one",
+			engine.ErrUnsupported, k.loss.Name())
 	}
 	return nil
 }

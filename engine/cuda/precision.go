@@ -39,7 +39,7 @@ func ParsePrecision(name string) (Precision, error) {
 			return Precision(p), nil
 		}
 	}
-	return 0, fmt.Errorf("cuda: unknown precision %q, want one of %v", name, precisions)
+	return 0, fmt.Errorf("cuda: the precision %q is unknown; it must be one of %v", name, precisions)
 }
 
 // tiling describes how the tiles of a precision divide their work, as in kernels/cuda/metric_fp32.cu and

@@ -45,8 +45,8 @@ func slopeOf(loss engine.Loss, margin, slopeErr float64) (slope, error) {
 	lines, registers, masks := e.PTX("%phi_in", "%phi_out")
 	bound := e.PTXRoundoff(autodiff.Interval{Lo: -margin, Hi: margin})
 	if math.IsInf(bound, 0) || len(lines) > maxLines {
-		return slope{}, fmt.Errorf("%w: the slope of loss %q has no code for GPUs with a proved error over margins up to "+
-			"%.3g; use the CPU (--device cpu)", engine.ErrUnsupported, loss.Name(), margin)
+		return slope{}, fmt.Errorf("%w: the slope of loss %q has no code for GPUs with a proved error bound over "+
+			"margins up to %.3g; use the CPU (--device cpu)", engine.ErrUnsupported, loss.Name(), margin)
 	}
 	return slope{lines: lines, registers: registers, masks: masks, absError: bound + slopeErr}, nil
 }

@@ -117,7 +117,7 @@ func (d *Device) tune(ctx context.Context, method Method, sizes [][2]int) (TimeM
 	}
 	m, ok := fit(works, seconds)
 	if !ok {
-		return m, fmt.Errorf("cuda: the times of %s, %.3g s, follow no model", k.Method(), seconds)
+		return m, fmt.Errorf("cuda: no time model fits the times of %s, %.3g s", k.Method(), seconds)
 	}
 	_, m.Method = k.work()
 	m.GPU, m.Programs = d.Info().Name, map[string]string{}

@@ -65,7 +65,8 @@ func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
 			if need <= have {
 				return e, nil
 			}
-			err = fmt.Errorf("%w: %d records in tuples of %d by %s need %.1f GiB, %s has %.1f", engine.ErrUnsupported, total,
+			err = fmt.Errorf("%w: %d records in tuples of %d with network %s need %.1f GiB, but %s has only %.1f",
+				engine.ErrUnsupported, total,
 				p.Size, k.name, gib(need), b.Name(), gib(have))
 		}
 		if room == least {
@@ -108,7 +109,7 @@ func (e *tupleRows) Begin(ctx context.Context, theta []float64, clip float64) er
 		return err
 	}
 	if !(clip >= smallestClip && clip <= 1/smallestClip) {
-		return fmt.Errorf("cuda: the clip of tuples is %v, want %g to %g", clip, float64(smallestClip),
+		return fmt.Errorf("cuda: the clip of tuples is %v, but it must be %g to %g", clip, float64(smallestClip),
 			1/float64(smallestClip))
 	}
 	most := 1.01 * clip
@@ -130,7 +131,8 @@ func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int
 		return err
 	}
 	if e.tuples = len(members) / e.size; e.tuples*e.size != len(members) || e.tuples < 1 || e.tuples > e.room {
-		return fmt.Errorf("cuda: %d records of tuples of %d, want 1 to %d tuples", len(members), e.size, e.room)
+		return fmt.Errorf("cuda: there are %d records in tuples of %d, but there must be 1 to %d complete tuples",
+			len(members), e.size, e.room)
 	}
 	if e.begun += e.tuples; e.size > 1 && e.begun > e.total/e.size {
 		return fmt.Errorf("cuda: a sum of %d tuples of %d, and %d records have %d disjoint ones", e.begun, e.size, e.total,

@@ -33,7 +33,7 @@ func (t *table) readCSR(in *source.Input, z *zip.Reader, m marks) error {
 		return t.errorf(0, "", 0, ruleNotCSR)
 	}
 	if shape[1] > float64(t.e.Dim()) {
-		return t.errorf(0, "", 0, fmt.Sprintf("the matrix has %g columns, want at most the %d features of the schema; "+
+		return t.errorf(0, "", 0, fmt.Sprintf("the matrix has %g columns, but the schema has only %d features; "+
 			"correct features, or the matrix", shape[1], t.e.Dim()))
 	}
 	rows := len(start) - 1

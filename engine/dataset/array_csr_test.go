@@ -102,7 +102,7 @@ func TestCSRErrors(t *testing.T) {
 		rule            string
 	}{
 		"csc":             {"format.npy", "csc", 0, "", 0, ruleNotCSR},
-		"wide":            {"shape.npy", vector(2, 6), 0, "", 0, "at most the 5 features"},
+		"wide":            {"shape.npy", vector(2, 6), 0, "", 0, "only 5 features"},
 		"rows":            {"shape.npy", vector(3, 5), 0, "", 0, ruleNotCSR},
 		"labels":          {"y.npy", vector(1), 0, "", 0, ruleArrayRows},
 		"end":             {"indptr.npy", vector(0, 2, 2), 0, "", 0, ruleNotCSR},

@@ -70,8 +70,8 @@ func parquetSink(w io.Writer, columns []outColumn) (sink, error) {
 			node = parquet.Leaf(parquet.DoubleType)
 		}
 		if _, twice := g.Group[c.name]; twice {
-			return sink{}, fmt.Errorf("dataset: two columns would be called %q in the Parquet file; rename one in the schema",
-				c.name)
+			return sink{}, fmt.Errorf("dataset: two columns would have the name %q in the Parquet file; rename one "+
+				"of them in the schema", c.name)
 		}
 		g.Group[c.name] = parquet.Optional(node)
 		g.order = append(g.order, c.name)

@@ -103,8 +103,8 @@ func TestDraftAnswerErrors(t *testing.T) {
 		o       DraftOptions
 		want    string
 	}{
-		{"a,y\n1,0\n2,\n3,1\n", DraftOptions{}, `column "y" has two values and gaps, the first in row 3: fill them in`},
-		{content, DraftOptions{Label: "a"}, `the label "a" is not a column with exactly two values`},
+		{"a,y\n1,0\n2,\n3,1\n", DraftOptions{}, `column "y" has two values, but some of its values are missing, the first in row 3; fill them in`},
+		{content, DraftOptions{Label: "a"}, `the column "a" cannot be the label, because a label has exactly two values`},
 		{content, DraftOptions{Answers: map[string]Answer{"c": {}}}, `the answers name the column "c", but the file has no such column`},
 		{"a,y\n1,0\n2,1\n", DraftOptions{Label: "y", Positive: "2"}, `the label "y" has no value "2"`},
 	} {

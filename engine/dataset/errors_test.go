@@ -102,7 +102,7 @@ func TestParseErrors(t *testing.T) {
 		{"libsvm one row", sparseSchema, "1 1:1\n", 0, "", 0, ruleTooFew},
 		{"libsvm duplicate", sparseSchema, "1 1:1\n-1 2:1 2:7391\n", 2, "f2", 2, sparse.RuleIndexOrder},
 		{"libsvm decreasing", sparseSchema, "1 1:1\n-1 3:1 1:7391\n", 2, "f1", 1, sparse.RuleIndexOrder},
-		{"libsvm index", sparseSchema, "1 1:1\n-1 6:7391\n", 2, "", 6, "above features"},
+		{"libsvm index", sparseSchema, "1 1:1\n-1 6:7391\n", 2, "", 6, "larger than features"},
 		{"libsvm zero index", sparseSchema, "1 0:7391\n", 1, "", 0, sparse.RuleIndex},
 		{"libsvm text index", sparseSchema, "1 x7391:1\n", 1, "", 0, sparse.RuleIndex},
 		{"libsvm value", sparseSchema, "1 3:x7391\n", 1, "third", 3, parse.RuleNotNumber},

@@ -14,23 +14,24 @@ import (
 
 // Rules for names that stand for several files.
 const (
-	ruleNoMatch = "no file name matches this pattern; correct the pattern (* stands for any part of a name, ? for one " +
-		"character, [a-c] for one of some)"
+	ruleNoMatch = "no file name matches this pattern; correct the pattern (* stands for any part of a name, ? for " +
+		"one character, [a-c] for one of the characters a to c)"
 	ruleNoFiles   = "the folder has no files (names that begin with . or _ do not count); correct the name"
-	ruleSubfolder = "this is a folder inside a folder of data; name the files of both folders by a pattern " +
+	ruleSubfolder = "this folder lies inside a folder of data; name the files of both folders by a pattern " +
 		"(DIR/*/*.parquet), or move the inner folder away"
-	ruleTable = "this folder is a table whose log says which files count (Delta Lake, Hudi), so its files include " +
-		"old versions of rows; write the table to plain files first"
-	ruleTwice     = "the file is given twice, the second time as %s; each of its rows would count as two records"
-	ruleTwicePack = "%s has the same name apart from the compression, so the data probably have the same rows twice; " +
+	ruleTable = "this folder is a table whose log states which files are valid (Delta Lake, Hudi), so its files " +
+		"include old versions of rows; write the table to plain files first"
+	ruleTwice = "the file is given twice, the second time as %s, so each of its rows would count as two " +
+		"records; name the file once"
+	ruleTwicePack = "%s has the same name apart from the compression, so the two files probably have the same rows; " +
 		"move one of the two files away"
-	ruleListLabels = "a file of labels is named, but the data are several files; put the labels of each file next to the " +
-		"file (X-1.npy, y-1.npy), or write NPZ files"
-	ruleOwnLabels = "a file of labels is named, but only NPY and IDX data take one; leave it out, because these data " +
-		"contain their labels"
-	rulePackInList = "a pack cannot be read together with other files; pack all files together: dyad data pack takes a " +
-		"folder, or a pattern in quotes"
-	ruleListMixed = "only some files have labels; label all files or none"
+	ruleListLabels = "the schema or the command names one file of labels, but the data are several files; put the " +
+		"labels of each file next to the file (X-1.npy, y-1.npy), or write NPZ files"
+	ruleOwnLabels = "the schema or the command names a file of labels, but these data contain their labels, and " +
+		"only NPY and IDX data take a file of labels; leave it out"
+	rulePackInList = "a pack cannot be read together with other files; pack all files together with dyad data pack, " +
+		"which takes a folder or a pattern in quotes"
+	ruleListMixed = "only some files have labels; label all files, or no file"
 )
 
 // Expand replaces names by the names of the files to read, in the order in which their rows are read. An

@@ -184,7 +184,7 @@ func TestArrayFormatErrors(t *testing.T) {
 		{"vector", y, 0, "", array.RuleMatrix},
 		{"scalar", npyText("|u1", "()", 1), 0, "", array.RuleMatrix},
 		{"three axes", npyText("|u1", "(2, 1, 1)", 1, 2), 0, "", array.RuleMatrix},
-		{"too wide", npyText("|u1", "(1, 2)", 1, 2), 0, "", "rows have 2 numbers, want the 1"},
+		{"too wide", npyText("|u1", "(1, 2)", 1, 2), 0, "", "rows have 2 numbers, but the schema has 1"},
 		{"short", x[:len(x)-1], 0, "", array.RuleArrayShort},
 		{"huge", npyText("<f8", "(99999999999, 99999999999)"), 0, "", array.RuleArrayShort},
 		{"long", x + "7391", 0, "", array.RuleArrayLong},

@@ -91,8 +91,8 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 		case at[c.Name] != 0:
 		case role == schema.RoleLabel && t.o.Labels == LabelsRequired:
 			return nil, t.errorf(row, c.Name, 0, n.header+
-				" lacks the label, which training and evaluation need (dyad predict needs none); add it, or correct its name in "+
-				"the file or in the schema")
+				" lacks the label, which training and evaluation need (dyad predict needs no label); add it, or "+
+				"correct its name in the file or in the schema")
 		case role == schema.RoleFeature, role == schema.RoleGroup, role == schema.RoleID && t.o.KeepIDs,
 			role == schema.RolePerson && t.o.Persons == KeepPersons:
 			lacking = append(lacking, c.Name)
@@ -111,7 +111,8 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 			return l, nil
 		}
 		return nil, t.errorf(row, "", unknown, n.header+
-			" does not match the schema: it has a name that the schema lacks; add the column (role: ignore drops it), or set "+
+			" does not match the schema, because it has a name that the schema lacks; add the column (role: ignore "+
+			"drops it), or set "+
 			n.ignore)
 	}
 	return l, nil

@@ -116,23 +116,26 @@ func (s packSections) hashed() []section { return []section{s.features, s.labels
 
 // Rules for packs.
 const (
-	rulePackCut     = "the pack is cut off, or the file is not a pack; make it again with \"dyad data pack\""
+	rulePackCut     = "the pack is truncated, or the file is not a pack; make the pack again with \"dyad data pack\""
 	rulePackHeader  = "the pack's header does not match its contents; make it again with \"dyad data pack\""
-	rulePackChanged = "the pack does not match its hashes: a disk or a program changed it; make it again with \"dyad " +
-		"data pack\""
+	rulePackChanged = "the pack does not match its hashes, because a disk or a program changed it; make it again " +
+		"with \"dyad data pack\""
 	rulePackOutside = "the pack has a record outside the bounds that its schema promises, which \"dyad data pack\" " +
 		"never writes; make it again from the data"
-	rulePackSchema = "the pack was made with another schema; give that schema, or make the pack again with this schema " +
-		"(\"dyad data pack\")"
-	rulePackStore = "the pack stores %s, but %s was requested; leave out --store and the schema's store, or make the " +
-		"pack again with --store %s"
-	rulePackIDs     = "a pack has no ids and its own order of rows; give the file that the pack was made from"
-	rulePackScan    = "a pack has encoded records, not the rows of a file; give the file that the pack was made from"
-	rulePackStream  = "a pack is mapped: give it as a file, not compressed and not through a pipe"
-	rulePackVersion = "the pack has version %d, and this program reads version %d; make it again with this program's " +
-		"\"dyad data pack\""
-	rulePackOfSparse = "sparse records are not packed: a pack has rows of equal length; set dense: true in the schema if " +
-		"their number of features is small, or read the file itself"
+	rulePackSchema = "the pack was made with another schema; give that other schema, or make the pack again with " +
+		"this schema (\"dyad data pack\")"
+	rulePackStore = "the pack stores %s, but %s was requested; leave out --store and the key store of the schema, " +
+		"or make the pack again with --store %s"
+	rulePackIDs = "a pack stores no ids, and its rows have another order than those of the file; give the file " +
+		"from which the pack was made"
+	rulePackScan = "a pack has encoded records and not the rows of a file; give the file from which the pack was " +
+		"made"
+	rulePackStream = "a pack is mapped into memory, so it must be a file that is not compressed and not a pipe; " +
+		"give such a file"
+	rulePackVersion = "the pack has version %d, but this program reads version %d; make the pack again with \"dyad " +
+		"data pack\" of this program"
+	rulePackOfSparse = "sparse records cannot be packed, because a pack has rows of equal length; set dense: true " +
+		"in the schema if the number of features is small, or read the file itself"
 	rulePackOfPack = "the file is a pack already"
 )
 
@@ -224,7 +227,7 @@ func (u *Used) Unchanged() error {
 	if u.file == nil {
 		return nil
 	}
-	changed := fmt.Errorf("%w: %s is a pack and is read for as long as a run uses it; restore the pack",
+	changed := fmt.Errorf("%w: %s is a pack, and a run reads its pack until the run ends; restore the pack",
 		source.ErrChanged, u.Name)
 	if err := u.file.Unchanged(); errors.Is(err, pages.ErrChanged) {
 		return changed

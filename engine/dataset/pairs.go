@@ -49,15 +49,15 @@ const (
 	rulePairNoID    = "an id is missing; give the ids of both individuals of the pair"
 	rulePairUnknown = "the id is not in the features file; add its record to that file, or remove the pair"
 	rulePairSelf    = "the pair has the same individual twice; remove the row"
-	rulePairLabel   = "label is neither of the two values of a pair's label; correct the value, or say which values " +
-		"the file uses"
-	rulePairNoLabel   = "label is missing; every pair needs one"
+	rulePairLabel   = "the label is neither of the two values that labels of pairs may have; correct the value, or " +
+		"state which values the file uses"
+	rulePairNoLabel   = "the label is missing; every pair needs a label"
 	rulePairHeader    = "lacks this column; correct the name in the file, or give the name that the file uses"
-	rulePairTwice     = "names this column twice; rename one of the two"
+	rulePairTwice     = "names this column twice; rename one of the two columns"
 	rulePairEmpty     = "file has no pairs"
 	rulePairFormat    = "the file is neither CSV nor Parquet; convert it (dyad data convert)"
 	rulePairTooMany   = "the file has more than 2^30 pairs"
-	rulePairDuplicate = "the pair is also in row %d; keep only one of the rows, with the true label"
+	rulePairDuplicate = "row %d has the same pair; keep only the row that has the true label"
 )
 
 // LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file, which may be compressed
@@ -77,7 +77,7 @@ func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([
 		at[id] = int32(i)
 	}
 	if o.True == "" || o.False == "" || o.True == o.False {
-		return nil, fmt.Errorf("dataset: the two values of a pair's label must differ and not be empty")
+		return nil, fmt.Errorf("dataset: the two values of a pair's label must be different and must not be empty")
 	}
 	in, err := source.OpenInput(path, "pairs")
 	if err != nil {
@@ -150,8 +150,8 @@ func (r *pairReader) readCSV(name string, u *source.Unpacked) error {
 	}
 	return source.Each(c.Next, func(row [][]byte) error {
 		if len(row) != width {
-			return r.errorf(c.Row, -1, fmt.Sprintf("row has %d fields, want %d; quote a field that contains the delimiter, or "+
-				"correct the row", len(row), width))
+			return r.errorf(c.Row, -1, fmt.Sprintf("row has %d fields, but the header has %d; quote a field that "+
+				"contains the delimiter, or correct the row", len(row), width))
 		}
 		return r.add(row, c.Row)
 	})

@@ -2,49 +2,53 @@ package dataset
 
 // Rules that several readers or tests use.
 const (
-	ruleTooFew      = "file has 1 row; a pairwise loss needs at least 2"
+	ruleTooFew      = "the file has 1 row; a pairwise loss needs at least 2"
 	ruleNoPositive  = "no row has the positive class; compare `positive` in the schema with the label column"
 	ruleNoNegative  = "every row has the positive class; a pairwise loss needs both classes"
-	rulePackedTwice = "Parquet and NPZ files are compressed inside; unpack the outer gzip or zstd"
-	ruleIsHeader    = "the first row looks like a header; set csv.header: true"
-	ruleNotHeader   = "the first row holds none of the schema's column names; if another character than a comma stands " +
-		"between the columns, say csv: {delimiter: \";\"} (or that character) in the schema; otherwise set csv.header: " +
-		"false if the file has no header, or correct the names"
-	ruleQID = "row has a query id (qid:), but the schema has no column with role: group; add such a column, or " +
+	rulePackedTwice = "Parquet and NPZ files are compressed inside, so they must not be compressed again; remove " +
+		"the outer gzip or zstd"
+	ruleIsHeader  = "the first row looks like a header; set csv.header: true"
+	ruleNotHeader = "the first row has none of the column names of the schema; if another character than a comma stands between " +
+		"the columns, set csv: {delimiter: \";\"} (or that character) in the schema; otherwise set csv.header: false if " +
+		"the file has no header, or correct the names"
+	ruleQID = "the row has a query id (qid:), but the schema has no column with role: group; add such a column, or " +
 		"remove the query ids"
-	ruleNoGroup   = "query group is missing; every row needs one"
-	ruleTwoGroups = "a person has rows in two query groups; the guarantee for persons needs each person in one group " +
-		"only, as replacing a person would change all groups of the person: give all rows of a person one group, or give " +
-		"the column role: ignore and declare rows_per_person"
-	ruleNoPerson = "person id is missing (also by missing.values of the schema), or has no visible character; every " +
-		"row needs a person id"
-	ruleOtherPersons = "the number of different ids is not `persons` of the schema; ids that differ only in case, " +
-		"surrounding spaces or invisible characters count as one; count the ids on your own machine and correct the schema, " +
-		"or give their number with -n if the schema comes with a model, or declare `ids: public`"
-	ruleOnePerson   = "all rows have one person id; a pairwise loss needs at least 2 persons"
+	ruleNoGroup   = "the query group is missing; every row needs a query group"
+	ruleTwoGroups = "a person has rows in two query groups; the guarantee for persons needs each person in one " +
+		"group only, because replacing a person would change all groups of the person; give all rows of a person " +
+		"one group, or give the column role: ignore and declare rows_per_person"
+	ruleNoPerson = "the person id is missing (missing.values of the schema may count it as missing), or it has no " +
+		"visible character; every row needs a person id"
+	ruleOtherPersons = "the number of different ids differs from `persons` of the schema; ids that differ only in " +
+		"case, surrounding spaces or invisible characters count as one id; count the ids on your own machine and " +
+		"correct the schema, or give their number with -n if the schema comes with a model, or declare `ids: public`"
+	ruleOnePerson   = "all rows have the same person id; a pairwise loss needs at least 2 persons"
 	ruleTooManyIDs  = "more than 2147483647 query groups"
 	ruleSameLabel   = "every row has the same label; a pairwise loss needs two different labels"
 	ruleNoGroupPair = "no query group has two rows with different labels; ranking compares the rows of a group"
-	ruleARFFType    = "dates, relations and free text cannot be a feature; use role: ignore, or another attribute"
-	ruleARFFNumeric = "the schema has this column as a number, the header has nominal values that are not numbers; give " +
-		"the column categories"
-	ruleARFFNominal = "value is not in the nominal set of the header; correct the value or the header"
-	ruleARFFNames   = "the header has none of the schema's column names; give columns their attribute names with field"
+	ruleARFFType    = "an attribute of dates, relations or free text cannot be a feature; use role: ignore, or " +
+		"another attribute"
+	ruleARFFNumeric = "the schema has this column as a number, but the nominal values in the header are not " +
+		"numbers; give the column categories"
+	ruleARFFNominal = "the value is not among the nominal values of the header; correct the value or the header"
+	ruleARFFNames   = "the header has none of the column names of the schema; give each column the name of its " +
+		"attribute with field"
 	ruleARFFWeight  = "instance weights ({W} after the row) are not supported; remove them"
 	ruleJSONUnknown = "the object has a key that the schema does not have; add the column (role: ignore drops it), or " +
 		"set ignore_others: true"
-	ruleNotCSR = "the archive is not a CSR matrix of SciPy: save the matrix by scipy.sparse.save_npz(FILE, " +
+	ruleNotCSR = "the archive is not a CSR matrix of SciPy; save the matrix with scipy.sparse.save_npz(FILE, " +
 		"scipy.sparse.csr_matrix(X))"
 	ruleCSRIndex = "an index of the matrix is not a whole number from 0 to features - 1; write the matrix again, or " +
 		"correct features"
 	ruleArrayRows = "features and labels (or groups) have different numbers of rows"
 	ruleNoLabels  = "the labels file is absent; name it with labels_file in the schema, or with the option for it"
-	ruleArrayID   = "the id is not below 2^53 in magnitude, so that two ids may be one number; number persons and " +
-		"groups from 0, or use a format with texts"
-	ruleParquetNames = "the file has none of the schema's column names; give columns their names in the file with field"
-	ruleParquetType  = "column is a date, a decimal, a list or another type that is neither a number, a text nor a " +
-		"boolean; convert it, or use role: ignore"
-	ruleJSONNested  = "value is an object or a list; want a number, a text, true, false or null"
-	ruleJSONNames   = "the object has none of the schema's column names; give columns their keys with field"
-	ruleMixedLabels = "some rows have a label and others have none; label all rows or none"
+	ruleArrayID   = "the id is a number of magnitude 2^53 or more, so two different ids may become the same number; " +
+		"number persons and groups from 0, or use a format with texts"
+	ruleParquetNames = "the file has none of the column names of the schema; give each column its name in the file " +
+		"with field"
+	ruleParquetType = "the column is a date, a decimal, a list or another type that is neither a number, a text " +
+		"nor a boolean; convert it, or use role: ignore"
+	ruleJSONNested  = "the value is an object or a list, but it must be a number, a text, true, false or null"
+	ruleJSONNames   = "the object has none of the column names of the schema; give each column its key with field"
+	ruleMixedLabels = "some rows have a label and other rows have none; label all rows, or no row"
 )

@@ -95,7 +95,7 @@ func clip(v, lo, hi float64) float64 { return min(max(v, lo), hi) }
 // from a public seed and describe no real person.
 func WriteSyntheticClinical(w io.Writer, n int, seed uint64) error {
 	if n < 1 {
-		return fmt.Errorf("dataset: synthetic-clinical: %d records, want at least 1", n)
+		return fmt.Errorf("dataset: synthetic-clinical: there are %d records, but at least 1 is needed", n)
 	}
 	out := bufio.NewWriter(w)
 	line := []byte("age,sex,bmi,systolic,glucose,hba1c,cholesterol,hdl,creatinine,smoker,outcome")
@@ -148,7 +148,8 @@ func SyntheticScores(n, d int, seed uint64) (*engine.Records, error) {
 // and -1.
 func drawn(name string, n, d int, rows func() func(x []float64) (y float64)) (*engine.Records, error) {
 	if n < 2 || d < 1 || n > math.MaxInt/16/d {
-		return nil, fmt.Errorf("dataset: %s: %d records of %d features, want at least 2 records and 1 feature", name, n, d)
+		return nil, fmt.Errorf("dataset: %s: there are %d records of %d features, but at least 2 records and 1 "+
+			"feature are needed", name, n, d)
 	}
 	next, x, y := rows(), make([]float64, n*d), make([]float64, n)
 	for i := range n {

@@ -13,7 +13,7 @@ import (
 // of two classes. It is marked public.
 func UniformSchema(d int) (*schema.Schema, error) {
 	if d < 1 {
-		return nil, fmt.Errorf("dataset: synthetic-uniform: %d features, want at least 1", d)
+		return nil, fmt.Errorf("dataset: synthetic-uniform: there are %d features, but at least 1 is needed", d)
 	}
 	s := &schema.Schema{DataID: "synthetic-uniform", Description: "synthetic records of uniform numbers", Public: true,
 		Format: schema.FormatCSV, CSV: schema.CSVOptions{Header: true}}

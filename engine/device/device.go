@@ -59,9 +59,9 @@ func Open(o Options) (*Device, error) {
 	}
 	number, gpu := strings.CutPrefix(o.Name, "cuda:")
 	if !gpu && o.Precision != cuda.AutoPrecision && o.Precision != cuda.FP32 {
-		return nil, input.Errorf("dyad: precision %s needs the tensor cores of a GPU; name a GPU (--device cuda:N). The "+
-			"CPU, which --device %s uses for metrics, computes in fp32, or in float64 if no precision is set",
-			o.Precision, o.Name)
+		return nil, input.Errorf("dyad: precision %s needs the tensor cores of a GPU; name a GPU (--device cuda:N). "+
+			"With --device %s, metrics run on the CPU, which computes them in fp32, or in float64 if no precision "+
+			"is set", o.Precision, o.Name)
 	}
 	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32, Team: o.Team},
 		workers: o.Workers, precise: o.Precision != cuda.AutoPrecision}
@@ -88,8 +88,8 @@ func Open(o Options) (*Device, error) {
 		return d, nil
 	}
 	if !gpu || err != nil || index < 0 {
-		return nil, input.Errorf("dyad: the device is %q, want auto, cpu or cuda:N; names such as cuda:h200 are for "+
-			"plans alone", o.Name)
+		return nil, input.Errorf("dyad: the device is %q, but it must be auto, cpu or cuda:N; names such as "+
+			"cuda:h200 are only for plans", o.Name)
 	}
 	if d.gpu, err = cuda.OpenNumber(index); err != nil {
 		return nil, fmt.Errorf("dyad: device %s: %w; run \"dyad doctor\" for details", o.Name, err)

@@ -71,7 +71,7 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	}
 	loss, ok := p.Loss.(Loss)
 	if !ok {
-		return nil, fmt.Errorf("%w: loss %q is not one of a network", engine.ErrUnsupported, p.Loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is not a loss of a network", engine.ErrUnsupported, p.Loss.Name())
 	}
 	inner := cpu.Backend{Workers: b.Workers, Method: b.Method, Variant: b.Variant, Float32: b.Float32}
 	c, err := loss.Constants(p.Bounds, p.Radius)
@@ -81,17 +81,18 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	d, m := loss.Model.Dims()
 	switch {
 	case d != p.D:
-		return nil, fmt.Errorf("embedding: network %s takes %d features, the problem has %d",
+		return nil, fmt.Errorf("embedding: network %s takes %d features, but the problem has %d",
 			loss.Model.Network.Name(), d, p.D)
 	case len(p.Groups) > 0:
-		return nil, fmt.Errorf("%w: query groups in one kernel; wrap the backend in engine.Grouped", engine.ErrUnsupported)
-	case b.Float32:
-		return nil, fmt.Errorf("%w: networks in float32: the rounding of n^2 pairs would grow faster than the share of one "+
-			"record shrinks, and no bound of what one record changes of it is proved; leave out --precision, which is float64",
+		return nil, fmt.Errorf("%w: one kernel cannot compute query groups; wrap the backend in engine.Grouped",
 			engine.ErrUnsupported)
+	case b.Float32:
+		return nil, fmt.Errorf("%w: networks cannot be computed in float32, because the rounding error of n^2 pairs "+
+			"would grow faster than the share of one record shrinks, and no bound is proved for how much one record "+
+			"changes this error; leave out --precision, so that they are computed in float64", engine.ErrUnsupported)
 	case loss.PairClip > 0 && b.On != nil:
-		return nil, fmt.Errorf("%w: clipped pairs of a network on %s, which clips Jacobians; set Loss.Clip in its place, or "+
-			"use the CPU (--device cpu)", engine.ErrUnsupported, b.Name())
+		return nil, fmt.Errorf("%w: clipped pairs of a network cannot be computed on %s, which clips Jacobians; set "+
+			"Loss.Clip instead, or use the CPU (--device cpu)", engine.ErrUnsupported, b.Name())
 	case loss.PairClip > 0 && !loss.hasFactors(p.Bounds):
 		return inner.Plan(p)
 	}
@@ -120,15 +121,15 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		k.pull, k.grid = k.elsewhere.PullError()
 	}
 	if e := k.roundoff() / float64(engine.AllPairs{N: p.N}.Len()); !(e < 0x1p-10*c.Lipschitz) {
-		return nil, fmt.Errorf("%w: rounding errors of %s are not small (%.3g of a pair's term); make the layers' "+
-			"balls smaller", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
+		return nil, fmt.Errorf("%w: the rounding errors of %s are not small (%.3g of a pair's term); make the balls "+
+			"of the layers smaller", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
 	}
 	return k, nil
 }
 
 // PlanMoments implements engine.Backend. It returns an error because this backend has no moments.
 func (Backend) PlanMoments(engine.Problem) (engine.Kernel, error) {
-	return nil, fmt.Errorf("%w: moments by the backend of networks", engine.ErrUnsupported)
+	return nil, fmt.Errorf("%w: the backend of networks does not compute moments", engine.ErrUnsupported)
 }
 
 // planPairs plans the sums over pairs.

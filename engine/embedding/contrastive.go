@@ -35,7 +35,7 @@ func (Contrastive) Link() Link { return SquaredDistance }
 // Bounds returns bounds with A = max(2 reach, Margin).
 func (l Contrastive) Bounds(_ engine.Bounds, reach float64, _ int) (PairBounds, error) {
 	if !(l.Margin > 0) || math.IsInf(l.Margin, 0) {
-		return PairBounds{}, fmt.Errorf("embedding: Contrastive.Margin is %v, must be positive and finite", l.Margin)
+		return PairBounds{}, fmt.Errorf("embedding: Contrastive.Margin is %v, but it must be positive and finite", l.Margin)
 	}
 	return general(max(2*reach, l.Margin), engine.Proved), nil
 }

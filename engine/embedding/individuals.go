@@ -77,13 +77,13 @@ type Data struct {
 func NewData(x []float64, d int, norm Norm, bound float64, g *pairgraph.Graph, labels []bool) (*Data, error) {
 	switch {
 	case d < 1 || len(x) != g.Len()*d:
-		return nil, fmt.Errorf("embedding: %d feature values for %d individuals of %d features", len(x), g.Len(), d)
+		return nil, fmt.Errorf("embedding: %d feature values do not fit %d individuals of %d features", len(x), g.Len(), d)
 	case len(labels) != len(g.Pairs()):
 		return nil, fmt.Errorf("embedding: %d labels for %d pairs", len(labels), len(g.Pairs()))
 	case norm != L1 && norm != L2:
 		return nil, fmt.Errorf("embedding: norm %d is unknown, want L1 or L2", norm)
 	case !(bound >= 0x1p-100 && bound <= 0x1p100):
-		return nil, fmt.Errorf("embedding: the norm bound is %v, want between 2^-100 and 2^100", bound)
+		return nil, fmt.Errorf("embedding: the norm bound is %v, but it must be between 2^-100 and 2^100", bound)
 	}
 	for i := 0; i < len(x); i += d {
 		row := x[i : i+d]

@@ -51,7 +51,7 @@ func ParseActivation(s string) (Activation, error) {
 	if a := Activation(slices.Index(activationNames, s)); a >= 0 {
 		return a, nil
 	}
-	return 0, fmt.Errorf("embedding: activation %q is unknown, want tanh or softplus", s)
+	return 0, fmt.Errorf("embedding: activation %q is unknown; it must be tanh or softplus", s)
 }
 
 // The largest number of units of a layer, and of features.
@@ -67,7 +67,8 @@ func NewMLP(n MLP) (MLP, error) {
 		return n, fmt.Errorf("embedding: a network from %d features to %d numbers, want 1 to %d and 1 to %d", n.In, n.Out,
 			maxInputs, maxDim)
 	case len(n.Hidden) > 2:
-		return n, fmt.Errorf("embedding: %d hidden layers, want at most 2; deeper networks come as a Graph", len(n.Hidden))
+		return n, fmt.Errorf("embedding: there are %d hidden layers, but at most 2 are allowed; write a deeper "+
+			"network as a Graph", len(n.Hidden))
 	case n.Activation < Tanh || n.Activation > Softplus:
 		return n, fmt.Errorf("embedding: activation %d is unknown, want Tanh or Softplus", n.Activation)
 	case n.Radii != nil && len(n.Radii) != len(n.Hidden)+1:
@@ -75,7 +76,7 @@ func NewMLP(n MLP) (MLP, error) {
 	}
 	for _, h := range n.Hidden {
 		if h < 1 || h > maxWidth {
-			return n, fmt.Errorf("embedding: a hidden layer of %d units, want 1 to %d", h, maxWidth)
+			return n, fmt.Errorf("embedding: a hidden layer has %d units, but it must have 1 to %d", h, maxWidth)
 		}
 	}
 	return n, Model{Network: n}.Validate()

@@ -151,12 +151,12 @@ func (m Model) Reach(norm float64) float64 {
 // Validate returns an error for a model that cannot be trained.
 func (m Model) Validate() error {
 	if m.Network == nil {
-		return fmt.Errorf("embedding: Model.Network is nil; choose one such as MLP")
+		return fmt.Errorf("embedding: Model.Network is nil; choose a network such as MLP")
 	}
 	d, dim := m.Network.Dims()
 	if d < 1 || dim < 1 || dim > maxDim {
-		return fmt.Errorf("embedding: network %s maps %d features to %d numbers, want at least 1 and 1 to %d",
-			m.Network.Name(), d, dim, maxDim)
+		return fmt.Errorf("embedding: network %s maps %d features to %d numbers, but it must map at least 1 feature "+
+			"to 1 to %d numbers", m.Network.Name(), d, dim, maxDim)
 	}
 	for _, l := range m.Network.Layers() {
 		if !(l.Radius > 0x1p-100 && l.Radius < 0x1p100) || l.Rows < 1 || l.Cols < 1 {
@@ -168,7 +168,7 @@ func (m Model) Validate() error {
 	case w != 0 && !(w > 0x1p-100 && w < 0x1p100):
 		return fmt.Errorf("embedding: Output.Within is %v, want a radius between 2^-100 and 2^100, or 0", w)
 	case w > 0 && m.Output.Unit:
-		return fmt.Errorf("embedding: Output.Within is %v and Unit is true; want one of them", w)
+		return fmt.Errorf("embedding: Output.Within is %v and Unit is true; set only one of the two", w)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (m Model) maps(data *Data) error {
 		return err
 	}
 	if d, _ := m.Dims(); d != data.d {
-		return fmt.Errorf("embedding: network %s takes %d features, the individuals have %d", m.Network.Name(), d, data.d)
+		return fmt.Errorf("embedding: network %s takes %d features, but the individuals have %d", m.Network.Name(), d, data.d)
 	}
 	return nil
 }

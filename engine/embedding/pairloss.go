@@ -37,8 +37,8 @@ func (s Score) scalar(b engine.Bounds, reach float64) (engine.Scalar, float64) {
 // in a ball of radius C. It returns an error if m is not 1.
 func (s Score) Bounds(b engine.Bounds, reach float64, m int) (PairBounds, error) {
 	if m != 1 {
-		return PairBounds{}, fmt.Errorf("embedding: loss %s is about scores, and the network has %d numbers, want 1",
-			s.Name(), m)
+		return PairBounds{}, fmt.Errorf("embedding: loss %s needs one score for each record, but the network "+
+			"computes %d numbers", s.Name(), m)
 	}
 	c, err := s.scoreLoss().Constants(engine.Bounds{FeatureNorm: reach, LabelAbs: b.LabelAbs}, 1)
 	if err != nil {
@@ -65,12 +65,12 @@ func (s Score) DPhi(u, y, yp float64) float64 {
 // slopesOn bounds phi' on [-v, v].
 func slopesOn(of engine.Scalar, v float64) (engine.ScalarBounds, error) {
 	if of == nil {
-		return engine.ScalarBounds{}, errors.New("embedding: the scalar function of the loss is nil, choose one such as " +
-			"engine.Logistic{}")
+		return engine.ScalarBounds{}, errors.New("embedding: the scalar function of the loss is nil; choose a " +
+			"function such as engine.Logistic{}")
 	}
 	k, err := engine.BoundsOn(of, -v, v)
 	if err == nil && k.Slope() == 0 {
-		err = fmt.Errorf("embedding: loss %s is constant on the range of margins, there is nothing to learn", of.Name())
+		err = fmt.Errorf("embedding: loss %s is constant on the range of margins, so nothing can be learned", of.Name())
 	}
 	return k, err
 }

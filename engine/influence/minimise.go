@@ -55,13 +55,13 @@ func (o *Objective) Minimise(ctx context.Context, w []float64) error {
 				break
 			}
 			if t < shortest {
-				return errors.Join(errors.New("influence: the search along a Newton step found no smaller value; the loss is not "+
-					"smooth enough, or its minimum is outside of the ball"), o.within(at))
+				return errors.Join(errors.New("influence: the search along a Newton step found no smaller value; "+
+					"the loss is not smooth enough, or its minimum is outside the ball"), o.within(at))
 			}
 		}
 		copy(w, at)
 	}
-	return errors.New("influence: no stationary point within 200 Newton steps; raise the L2 coefficient")
+	return errors.New("influence: 200 Newton steps did not reach a stationary point; raise the L2 coefficient")
 }
 
 // solve sets x to an approximate solution of H x = b, where H is the Hessian of F at w, by conjugate gradients.

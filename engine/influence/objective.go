@@ -46,13 +46,13 @@ func NewObjective(backend engine.Backend, loss engine.Loss, r *engine.Records, l
 		return nil, errors.New("influence: records of persons are not supported, because rows are left out one at a time; " +
 			"load the rows as records")
 	case r.IsShard():
-		return nil, errors.New("influence: these records are only a part of the data, and every pair is needed; use one " +
-			"process")
+		return nil, errors.New("influence: this process holds only a part of the records, but every pair is needed; " +
+			"use one process")
 	case r.Len() < 4:
-		return nil, fmt.Errorf("influence: there are %d records, want at least 4, so that pairs remain without one record",
-			r.Len())
+		return nil, fmt.Errorf("influence: there are %d records, but at least 4 are needed, so that pairs remain "+
+			"when one record is left out", r.Len())
 	case !(l2 >= 0) || math.IsInf(l2, 0):
-		return nil, fmt.Errorf("influence: the L2 coefficient is %v, want a finite number of at least 0", l2)
+		return nil, fmt.Errorf("influence: the L2 coefficient is %v, but it must be a finite number of at least 0", l2)
 	}
 	o := &Objective{backend: backend, loss: loss, records: r, l2: l2, radius: radius}
 	if net, ok := loss.(embedding.Loss); ok {
@@ -64,8 +64,8 @@ func NewObjective(backend engine.Backend, loss engine.Loss, r *engine.Records, l
 		return nil, err
 	}
 	if math.IsInf(c.Smoothness, 1) && o.net == nil {
-		return nil, fmt.Errorf("influence: the loss %s is not smooth, and influence needs second derivatives; choose a "+
-			"smooth loss or its Moreau envelope", loss.Name())
+		return nil, fmt.Errorf("influence: the loss %s is not smooth, but influence needs second derivatives; "+
+			"choose a smooth loss or its Moreau envelope", loss.Name())
 	}
 	k, err := backend.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: o.loss, Radius: o.radius,
 		LabelValues: engine.AnyLabels})

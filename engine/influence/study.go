@@ -154,8 +154,8 @@ func envelope(loss engine.Loss, b engine.Bounds, radius, mu float64) (engine.Los
 		of = l.Scalar()
 		lo, hi = l.MarginRange(b, radius)
 	default:
-		return nil, fmt.Errorf("influence: the loss %s has no phi, so it has no Moreau envelope; name a loss by --loss when "+
-			"training", loss.Name())
+		return nil, fmt.Errorf("influence: the loss %s has no phi, so it has no Moreau envelope; name another loss "+
+			"with --loss when training", loss.Name())
 	}
 	e, err := engine.NewEnvelope(of, mu, lo, hi)
 	if err != nil {

@@ -36,7 +36,8 @@ func Read(file string) (*Spec, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil || len(text) > maxFile {
-		return nil, fmt.Errorf("layers: cannot read the network of %s, which may have %d bytes: %v", file, maxFile, err)
+		return nil, fmt.Errorf("layers: cannot read the network of %s, which may have at most %d bytes: %v",
+			file, maxFile, err)
 	}
 	s, err := Parse(text)
 	s.file = file
@@ -64,7 +65,8 @@ type Own struct {
 func (o Own) Network() (net embedding.Network, err error) {
 	switch read := (embedding.Shape{Title: o.Kind, In: o.In, Out: o.Out, Parts: o.Parts}); {
 	case (o.Kind == Kind) != (o.Spec != nil):
-		err = fmt.Errorf("layers: a network of kind %q, and no other, has layers; Network.Read reads them from a file", Kind)
+		err = fmt.Errorf("layers: a network of kind %q must have layers, and no other network may have layers; "+
+			"Network.Read reads such a network from a file", Kind)
 	case o.Build != nil:
 		net, err = o.Build()
 	case o.Spec != nil:
@@ -72,8 +74,8 @@ func (o Own) Network() (net embedding.Network, err error) {
 	case o.Parts != nil:
 		net, err = read, read.Validate()
 	default:
-		err = fmt.Errorf("layers: the kind of model %q is unknown; it is linear (no network), mlp, or what a program of "+
-			"one's own builds", o.Kind)
+		err = fmt.Errorf("layers: the kind of model %q is unknown; it must be linear (no network), mlp, or a kind "+
+			"that your own program builds", o.Kind)
 	}
 	if err != nil {
 		return nil, err
@@ -83,8 +85,8 @@ func (o Own) Network() (net embedding.Network, err error) {
 		net = struct{ embedding.Network }{net}
 	}
 	if d, m := net.Dims(); d != o.In || m != o.Out || o.Parts != nil && !slices.Equal(o.Parts, net.Layers()) {
-		return nil, fmt.Errorf("layers: network %q of this program maps %d features to %d numbers, by weights of other "+
-			"shapes or balls than asked for, or than the model has", o.Kind, d, m)
+		return nil, fmt.Errorf("layers: network %q of this program maps %d features to %d numbers, but the request "+
+			"or the model has other dimensions, or weights with other shapes or balls", o.Kind, d, m)
 	}
 	return net, embedding.Model{Network: net, Output: embedding.Output{Unit: true}}.Validate()
 }

@@ -68,7 +68,8 @@ func (s Spec) network(d, m int) (*Network, error) {
 		shape = []int{d}
 	}
 	if d < 1 || d > maxValues || Size(shape) != d {
-		return nil, fmt.Errorf("layers: the input %v takes %d features, and the records have %d (dyad data check counts them)", shape, Size(shape), d)
+		return nil, fmt.Errorf("layers: the input %v takes %d features, but the records have %d (dyad data check "+
+			"counts them)", shape, Size(shape), d)
 	}
 	scale := math.Sqrt(float64(d)) * cmp.Or(s.Gain, 2)
 	var err error
@@ -83,7 +84,8 @@ func (s Spec) network(d, m int) (*Network, error) {
 	}
 	n.name = fmt.Sprintf("layers %d %s %d (%s)", d, strings.Join(kinds, " "), m, s.Digest())
 	if embedding.Parameters(n) > maxTheta {
-		return nil, fmt.Errorf("layers: the network has %d parameters, want at most %d", embedding.Parameters(n), maxTheta)
+		return nil, fmt.Errorf("layers: the network has %d parameters, but at most %d are allowed",
+			embedding.Parameters(n), maxTheta)
 	}
 	if err := (embedding.Model{Network: n, Output: embedding.Output{Unit: true}}).Validate(); err != nil {
 		return nil, err
@@ -127,8 +129,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 		}
 		if s.Kind == "" {
 			s.Kind = "unclear"
-			return fail("want one of dense, convolution, pooling, embedding, residual, layernorm, attention and activation, " +
-				"each in an item \"-\" of its own")
+			return fail("each layer must be one of dense, convolution, pooling, embedding, residual, layernorm, " +
+				"attention and activation, each in an item \"-\" of its own")
 		}
 		within := func(low int, numbers ...int) bool {
 			return !slices.ContainsFunc(numbers, func(v int) bool { return v < low || v > maxWidth })
@@ -149,8 +151,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			c.Stride = cmp.Or(c.Stride, 1)
 			if s.Convolution = &c; len(shape) != 3 || !within(1, c.Channels, c.Size, c.Stride) || !within(0, c.Padding) ||
 				c.Padding >= c.Size {
-				return fail("want an image (input: [channels, height, width]), channels, size and stride of 1 to %d, and a "+
-					"padding below the size", maxWidth)
+				return fail("a convolution needs an image (input: [channels, height, width]), channels, size and "+
+					"stride of 1 to %d, and a padding below the size", maxWidth)
 			}
 			height, width := windows(shape[1]+2*c.Padding, c.Size, c.Stride), windows(shape[2]+2*c.Padding, c.Size, c.Stride)
 			if s.Out = []int{c.Channels, height, width}; height < 1 || width < 1 {
@@ -166,9 +168,9 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			case len(shape) == 2 && p.Size == 0 && p.Stride == 0:
 				s.Out = []int{shape[1]}
 			case len(shape) != 3 || !within(0, p.Size, p.Stride):
-				return fail("want a set (no size) or an image, and a size and stride of at most %d", maxWidth)
+				return fail("pooling needs a set (without size) or an image, and a size and stride of at most %d", maxWidth)
 			case p.Size == 0 && shape[1] != shape[2]:
-				return fail("the size is left out, and the image is not square")
+				return fail("the size is left out, but the image is not square; give the size")
 			default:
 				p.Size = cmp.Or(p.Size, shape[1])
 				p.Stride = cmp.Or(p.Stride, p.Size)
@@ -194,7 +196,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 				return nil, nil, err
 			}
 			if !slices.Equal(s.Out, shape) {
-				return fail("the layers within give the shape %v, and the input is added to it", s.Out)
+				return fail("the inner layers give the shape %v, but the input is added to their output, so the two "+
+					"shapes must be equal", s.Out)
 			}
 		case "layernorm":
 			features := shape[0] // channels of an image, features of a vector
@@ -202,15 +205,15 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 				features = shape[1]
 			}
 			if Size(shape)/items(shape) < 2 {
-				return fail("a mean of one number is that number")
+				return fail("layernorm needs at least two numbers, because the mean of one number is that number")
 			}
 			n.matrix(name, 2, features, false, math.Sqrt(float64(features)/2))
 		case "attention":
 			a := *l.Attention
 			a.Heads = cmp.Or(a.Heads, 1)
 			if s.Attention = &a; len(shape) != 2 || shape[0] < 2 || !within(1, a.Size, a.Heads) || a.Heads > maxLayers {
-				return fail("want a set of two items or more (input: [items, features]), a size of 1 to %d and at most %d heads",
-					maxWidth, maxLayers)
+				return fail("attention needs a set of two items or more (input: [items, features]), a size of 1 to "+
+					"%d and at most %d heads", maxWidth, maxLayers)
 			}
 			for h := range a.Heads {
 				for _, of := range []string{"queries", "keys", "values"} {
@@ -221,14 +224,14 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			s.Out = shape
 		case "activation":
 			if s.Out = shape; functions[l.Activation] == nil {
-				return fail("%q is unknown, want tanh, softplus, relu or silu", l.Activation)
+				return fail("%q is unknown; it must be tanh, softplus, relu or silu", l.Activation)
 			}
 		}
 		if s.Kind != "residual" && len(n.theta) > s.First {
 			*scale = 1
 		}
 		if v := valuesOf(s); v > maxValues {
-			return fail("it computes %d numbers of a record, want at most %d", v, maxValues)
+			return fail("the layer computes %d numbers of a record, but at most %d are allowed", v, maxValues)
 		}
 		shape, steps = s.Out, append(steps, s)
 	}

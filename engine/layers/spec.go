@@ -150,7 +150,8 @@ func (s Spec) limits() error {
 	var walk func(list []Layer, depth int) error
 	walk = func(list []Layer, depth int) error {
 		if count += len(list); count > maxLayers || depth > maxDepth {
-			return fmt.Errorf("layers: more than %d layers, or residual layers within more than %d others", maxLayers, maxDepth)
+			return fmt.Errorf("layers: there are more than %d layers, or residual layers are nested more than %d deep",
+				maxLayers, maxDepth)
 		}
 		for _, l := range list {
 			if err := walk(l.Residual, depth+1); err != nil {
@@ -160,11 +161,11 @@ func (s Spec) limits() error {
 		return nil
 	}
 	if len(s.Input) > 3 || len(s.Layers) == 0 {
-		return errors.New("layers: a network needs a list of layers, and an input of at most three dimensions: channels, " +
-			"height and width of an image, items and features of a set, or the features of a vector")
+		return errors.New("layers: a network needs a list of layers and an input of at most three dimensions: " +
+			"channels, height and width of an image, items and features of a set, or the features of a vector")
 	}
 	if s.Gain != 0 && !(s.Gain > 0x1p-100 && s.Gain < 0x1p100) {
-		return fmt.Errorf("layers: the gain is %v, want a positive number", s.Gain)
+		return fmt.Errorf("layers: the gain is %v, but it must be a positive number", s.Gain)
 	}
 	for _, n := range s.Input {
 		if n < 1 || n > maxValues {

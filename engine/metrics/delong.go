@@ -67,7 +67,7 @@ func (e AUCEstimate) Interval(level float64) (low, high float64, err error) {
 // normalQuantile returns z with P(|Z| <= z) = level for a standard normal Z.
 func normalQuantile(level float64) (float64, error) {
 	if !(level > 0 && level < 1) {
-		return 0, fmt.Errorf("metrics: the confidence level is %v, want a level in (0, 1) such as 0.95", level)
+		return 0, fmt.Errorf("metrics: the confidence level is %v, but it must be in (0, 1), for example 0.95", level)
 	}
 	return math.Sqrt2 * math.Erfcinv(1-level), nil
 }

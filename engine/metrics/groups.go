@@ -39,7 +39,8 @@ func (g Grouping) mean(n int, measure func(rows []int) (value float64, defined b
 		ids = make([]int, n)
 	}
 	if len(ids) != n {
-		return GroupMean{}, fmt.Errorf("metrics: there are %d group ids for %d records, want equal numbers", len(ids), n)
+		return GroupMean{}, fmt.Errorf("metrics: there are %d group ids for %d records, but the numbers must be equal",
+			len(ids), n)
 	}
 	rows := make([]int, n)
 	for i := range rows {
@@ -87,7 +88,8 @@ func (c *compensated) value() float64 { return c.sum + c.low }
 
 func checkGraded(scores, labels []float64, what string) error {
 	if len(scores) != len(labels) || int64(len(scores)) > 1<<31 || len(scores) == 0 {
-		return fmt.Errorf("metrics: there are %d scores and %d %s, want equal numbers from 1 to 2^31", len(scores),
+		return fmt.Errorf("metrics: there are %d scores and %d %s, but the numbers must be equal and from 1 to 2^31",
+			len(scores),
 			len(labels), what)
 	}
 	for i, s := range scores {

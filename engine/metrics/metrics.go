@@ -25,7 +25,8 @@ var ErrOneClass = errors.New("metrics: all labels are of one class, and a measur
 // r.Dim().
 func Scores(r *engine.Records, w []float64) ([]float64, error) {
 	if len(w) != r.Dim() {
-		return nil, fmt.Errorf("metrics: there are %d weights for %d features, want equal numbers", len(w), r.Dim())
+		return nil, fmt.Errorf("metrics: there are %d weights for %d features, but the numbers must be equal",
+			len(w), r.Dim())
 	}
 	out := pages.Make[float64](r.Len())
 	if !r.IsSparse() {
@@ -99,7 +100,7 @@ func Accuracy(scores, labels []float64, threshold float64) (float64, error) {
 
 func check(scores, labels []float64) error {
 	if len(scores) != len(labels) || int64(len(scores)) > 1<<31 {
-		return fmt.Errorf("metrics: there are %d scores and %d labels, want equal numbers of at most 2^31",
+		return fmt.Errorf("metrics: there are %d scores and %d labels, but the numbers must be equal and at most 2^31",
 			len(scores), len(labels))
 	}
 	positives := 0

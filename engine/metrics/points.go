@@ -56,7 +56,8 @@ func newSpace(metric []float64, d int, a, b float64) (space, error) {
 	}
 	reach := math.Sqrt(norm) * (a + b)
 	if reach > 0x1p500 || norm > 0 && reach < 0x1p-480 {
-		return space{}, errors.New("metrics: squared distances leave the range of float64; rescale the metric or the features")
+		return space{}, errors.New("metrics: squared distances are outside the range of float64; rescale the metric " +
+			"or the features")
 	}
 	s.reach = reach
 	return s, nil

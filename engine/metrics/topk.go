@@ -37,7 +37,8 @@ func NDCG(scores, relevance []float64, k int, g Grouping) (GroupMean, error) {
 		return GroupMean{}, err
 	}
 	if k < 0 {
-		return GroupMean{}, fmt.Errorf("metrics: the k of NDCG is %d, want at least 1, or 0 for the whole group", k)
+		return GroupMean{}, fmt.Errorf("metrics: the k of NDCG is %d, but it must be at least 1, or 0 for the whole "+
+			"group", k)
 	}
 	gains := make([]float64, len(relevance))
 	for i, r := range relevance {
@@ -108,7 +109,7 @@ func PrecisionAt(scores, labels []float64, k int, g Grouping) (GroupMean, error)
 		return GroupMean{}, err
 	}
 	if k < 1 {
-		return GroupMean{}, fmt.Errorf("metrics: the k of precision is %d, want at least 1", k)
+		return GroupMean{}, fmt.Errorf("metrics: the k of precision is %d, but it must be at least 1", k)
 	}
 	return g.mean(len(scores), func(rows []int) (float64, bool) {
 		if !slices.ContainsFunc(rows, func(i int) bool { return labels[i] > 0 }) {

@@ -20,8 +20,9 @@ func Draw(n int, density float64, limit int, seed uint64) ([]Pair, error) {
 	m := math.Round(density * float64(n))
 	most := min(float64(limit), float64(n-1)) * float64(n) / 2
 	if n < 2 || n > math.MaxInt32 || limit < 1 || !(m >= 1) || m > most || m > 1<<30 {
-		return nil, fmt.Errorf("pairgraph: %v pairs per individual of %d individuals with at most %d pairs each; want at "+
-			"least 2 individuals and a density above 0 and at most %g", density, n, limit, min(float64(limit), float64(n-1))/2)
+		return nil, fmt.Errorf("pairgraph: %v pairs per individual were requested for %d individuals with at most "+
+			"%d pairs each; there must be at least 2 individuals, and the density must be above 0 and at most %g", density, n,
+			limit, min(float64(limit), float64(n-1))/2)
 	}
 	r := rand.New(rand.NewPCG(seed, 0x6479616470616972))
 	degree := make([]int32, n)
@@ -29,8 +30,8 @@ func Draw(n int, density float64, limit int, seed uint64) ([]Pair, error) {
 	pairs := make([]Pair, 0, int(m))
 	for tries := 0; len(pairs) < int(m); tries++ {
 		if tries > 1000*int(m)+1000 {
-			return nil, fmt.Errorf("pairgraph: only %d of %d pairs fit with at most %d pairs each; lower the density or "+
-				"raise the limit", len(pairs), int(m), limit)
+			return nil, fmt.Errorf("pairgraph: only %d of %d pairs fit if each individual has at most %d pairs; "+
+				"lower the density or raise the limit", len(pairs), int(m), limit)
 		}
 		a, b := int32(r.IntN(n)), int32(r.IntN(n))
 		key := uint64(min(a, b))<<32 | uint64(max(a, b))

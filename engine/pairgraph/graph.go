@@ -34,14 +34,14 @@ type Graph struct {
 // The error contains the number of the first invalid pair, counted from 0.
 func New(n int, pairs []Pair) (*Graph, error) {
 	if n < 1 || n > math.MaxInt32 || len(pairs) > math.MaxInt32/2 {
-		return nil, fmt.Errorf("%w: %d individuals and %d pairs, want at least 1 individual and at most 2^30 pairs",
-			ErrPairs, n, len(pairs))
+		return nil, fmt.Errorf("%w: there are %d individuals and %d pairs, but there must be at least 1 individual "+
+			"and at most 2^30 pairs", ErrPairs, n, len(pairs))
 	}
 	g := &Graph{n: n, pairs: pairs, start: make([]int32, n+1)}
 	for i, p := range pairs {
 		switch {
 		case p.A < 0 || int(p.A) >= n || p.B < 0 || int(p.B) >= n:
-			return nil, fmt.Errorf("%w: pair %d names an individual outside of 0..%d", ErrPairs, i, n-1)
+			return nil, fmt.Errorf("%w: pair %d names an individual outside 0..%d", ErrPairs, i, n-1)
 		case p.A == p.B:
 			return nil, fmt.Errorf("%w: pair %d joins an individual with itself", ErrPairs, i)
 		}
@@ -79,7 +79,7 @@ func (g *Graph) findTwice() error {
 		}
 	}
 	if second < len(g.pairs) {
-		return fmt.Errorf("%w: pair %d occurs twice; keep one line for each two individuals", ErrPairs, second)
+		return fmt.Errorf("%w: pair %d occurs twice; keep only one line for each two individuals", ErrPairs, second)
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func (g *Graph) KappaBound(r Relationship) int {
 const MaxExactPairs = 64
 
 // ErrTooLarge is wrapped by the error of Kappa for graphs that are too large to search.
-var ErrTooLarge = errors.New("pairgraph: graph too large for the exact kappa")
+var ErrTooLarge = errors.New("pairgraph: the graph is too large for the exact kappa")
 
 // Kappa returns kappa of [Li20] equation 5 for transitive relationships,
 //
@@ -91,7 +91,7 @@ func (g *Graph) Kappa() (int, error) {
 			x.onPath[s] = true
 			x.extend(s, 0, 0, 0)
 			if budget <= 0 {
-				return 0, fmt.Errorf("%w: too many sets of paths; use KappaBound", ErrTooLarge)
+				return 0, fmt.Errorf("%w: there are too many sets of paths; use KappaBound", ErrTooLarge)
 			}
 			best = max(best, x.want+x.best)
 		}

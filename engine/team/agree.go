@@ -90,9 +90,8 @@ func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engin
 		from, to, first, end, total := int(own[0]), int(own[1]), int(own[2]), int(own[3]), int(own[4])
 		switch {
 		case total != n:
-			return fmt.Errorf("%w on the records: rank %d has a share of %d records, but the plan is for %d; no budget was "+
-				"charged",
-				ErrDisagree, rank, total, n)
+			return fmt.Errorf("%w on the records: rank %d has a share of %d records, but the plan is for %d "+
+				"records; no budget was charged", ErrDisagree, rank, total, n)
 		case from < to && (first != from || end != to):
 			return fmt.Errorf("%w on the records: rank %d holds records %d to %d, but its share is %d to %d; a part is missing "+
 				"or held twice; no budget was charged", ErrDisagree, rank, first, end-1, from, to-1)
@@ -126,8 +125,8 @@ func agreeOnRecords(ctx context.Context, t engine.Team, p engine.Problem, r *eng
 	for rank := range t.Size() {
 		part := all[starts[rank]:starts[rank+1]]
 		if part[0] != 0 && own == nil {
-			return fmt.Errorf("team: the records of rank %d do not fit the plan; the message of this rank has the reason; no "+
-				"budget was charged", rank)
+			return fmt.Errorf("team: the records of rank %d do not fit the plan; the message of this rank states "+
+				"the reason; no budget was charged", rank)
 		}
 		labels = append(labels, part[1:]...)
 	}

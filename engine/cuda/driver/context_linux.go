@@ -192,7 +192,7 @@ func (c *primary) SetAttribute(f Function, a Attribute, value int) error {
 // Launch implements Context.
 func (c *primary) Launch(l Launch) error {
 	if len(l.Args) > maxLaunchWords {
-		return fmt.Errorf("driver: Launch: %d arguments, want at most %d", len(l.Args), maxLaunchWords)
+		return fmt.Errorf("driver: Launch: there are %d arguments, but at most %d are allowed", len(l.Args), maxLaunchWords)
 	}
 	copy(c.words[:], l.Args)
 	c.launch = [11]uintptr{

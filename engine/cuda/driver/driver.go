@@ -48,7 +48,7 @@ func Open() (Driver, error) {
 	case "gorgonia":
 		return OpenGorgonia()
 	default:
-		return nil, fmt.Errorf("driver: %s is %q, want libcuda or gorgonia", bindingVariable, name)
+		return nil, fmt.Errorf("driver: %s is %q, but it must be libcuda or gorgonia", bindingVariable, name)
 	}
 }
 

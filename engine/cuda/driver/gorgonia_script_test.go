@@ -13,7 +13,7 @@ import (
 // TestBindingsAreRefused: a binding that this build does not have, or that there is not, is an
 // error of its own and not the absence of a GPU.
 func TestBindingsAreRefused(t *testing.T) {
-	for name, want := range map[string]string{"gorgonia": "-tags gorgoniacu", "cuda": "want libcuda or gorgonia"} {
+	for name, want := range map[string]string{"gorgonia": "-tags gorgoniacu", "cuda": "must be libcuda or gorgonia"} {
 		t.Setenv(bindingVariable, name)
 		if d, err := Open(); d != nil || err == nil || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v", name, d, err)

@@ -30,8 +30,8 @@ type pinned struct{ Result }
 func (p pinned) Unwrap() error { return p.Result }
 
 func (p pinned) Error() string {
-	return fmt.Sprintf("CUDA error %d: the host has not enough memory that can be locked for the GPU; free some, or "+
-		"raise the container's limit of memory", int(p.Result))
+	return fmt.Sprintf("CUDA error %d: the host has not enough memory that can be locked for the GPU; free memory, "+
+		"or raise the memory limit of the container", int(p.Result))
 }
 
 // outOfPinned converts an error of an allocation of host memory: out of memory becomes pinned.
@@ -57,11 +57,11 @@ var results = map[Result]struct{ name, text string }{
 	35:  {"INSUFFICIENT_DRIVER", "the driver library is older than the kernel module supports; reinstall the NVIDIA driver"},
 	36:  {"CALL_REQUIRES_NEWER_DRIVER", "the call needs a newer driver; update the NVIDIA driver"},
 	46:  {"DEVICE_UNAVAILABLE", "the GPU is busy or in exclusive mode; end the other program or run nvidia-smi -c 0"},
-	47:  {"MULTICAST_RESOURCE_FULL", "the GPU has no multicast resources left"},
+	47:  {"MULTICAST_RESOURCE_FULL", "the GPU has no free multicast resources"},
 	100: {"NO_DEVICE", "no GPU is visible; check CUDA_VISIBLE_DEVICES and the container's GPU options"},
 	101: {"INVALID_DEVICE", "no such GPU"},
 	102: {"DEVICE_NOT_LICENSED", "the virtual GPU has no licence"},
-	200: {"INVALID_IMAGE", "the program is not one for a GPU"},
+	200: {"INVALID_IMAGE", "the program is not a program for a GPU"},
 	201: {"INVALID_CONTEXT", "the thread has no CUDA context"},
 	202: {"CONTEXT_ALREADY_CURRENT", "the context is current already"},
 	205: {"MAP_FAILED", "memory could not be mapped"},
@@ -98,7 +98,7 @@ var results = map[Result]struct{ name, text string }{
 	402: {"LOSSY_QUERY", "the answer would leave information out"},
 	500: {"NOT_FOUND", "the name is not known"},
 	600: {"NOT_READY", "the work is not finished"},
-	700: {"ILLEGAL_ADDRESS", "a kernel used memory that is not its own"},
+	700: {"ILLEGAL_ADDRESS", "a kernel used memory that does not belong to it"},
 	701: {"LAUNCH_OUT_OF_RESOURCES", "a kernel needs more registers or shared memory than the GPU has"},
 	702: {"LAUNCH_TIMEOUT", "a kernel ran longer than the system allows; use a GPU without a display"},
 	703: {"LAUNCH_INCOMPATIBLE_TEXTURING", "a kernel's texture mode does not fit"},
@@ -120,7 +120,7 @@ var results = map[Result]struct{ name, text string }{
 	721: {"TENSOR_MEMORY_LEAK", "a kernel left tensor memory allocated"},
 	800: {"NOT_PERMITTED", "the operation is not permitted"},
 	801: {"NOT_SUPPORTED", "the GPU or the system does not support the operation"},
-	802: {"SYSTEM_NOT_READY", "the system is not ready; is the NVIDIA fabric manager running?"},
+	802: {"SYSTEM_NOT_READY", "the system is not ready; check that the NVIDIA fabric manager is running"},
 	803: {"SYSTEM_DRIVER_MISMATCH",
 		"the driver library and the kernel module have different versions; reboot or reinstall the driver"},
 	804: {"COMPAT_NOT_SUPPORTED_ON_DEVICE",
@@ -129,8 +129,8 @@ var results = map[Result]struct{ name, text string }{
 	805: {"MPS_CONNECTION_FAILED", "the CUDA MPS server does not answer; start it or unset CUDA_MPS_PIPE_DIRECTORY"},
 	806: {"MPS_RPC_FAILURE", "a call of the CUDA MPS server failed; start the server again"},
 	807: {"MPS_SERVER_NOT_READY", "the CUDA MPS server is not ready; try again"},
-	808: {"MPS_MAX_CLIENTS_REACHED", "the CUDA MPS server has as many programs as it takes; end another one"},
-	809: {"MPS_MAX_CONNECTIONS_REACHED", "the CUDA MPS server has as many connections as it takes; end another program"},
+	808: {"MPS_MAX_CLIENTS_REACHED", "the CUDA MPS server cannot take more programs; end another program"},
+	809: {"MPS_MAX_CONNECTIONS_REACHED", "the CUDA MPS server cannot take more connections; end another program"},
 	810: {"MPS_CLIENT_TERMINATED", "the CUDA MPS server ended this program's work"},
 	811: {"CDP_NOT_SUPPORTED", "a kernel starts kernels, which the system does not support"},
 	812: {"CDP_VERSION_MISMATCH", "a kernel starts kernels of another version"},
@@ -149,10 +149,10 @@ var results = map[Result]struct{ name, text string }{
 	912: {"INVALID_CLUSTER_SIZE", "the size of a cluster is invalid"},
 	913: {"FUNCTION_NOT_LOADED", "the function is not loaded"},
 	914: {"INVALID_RESOURCE_TYPE", "the kind of a resource is invalid"},
-	915: {"INVALID_RESOURCE_CONFIGURATION", "the resources are not sufficient or invalid"},
+	915: {"INVALID_RESOURCE_CONFIGURATION", "the resources are invalid or not sufficient"},
 	916: {"KEY_ROTATION", "the GPU's keys of confidential computing change; start the program again"},
 	917: {"STREAM_DETACHED", "the stream belongs to no context"},
 	918: {"GRAPH_RECAPTURE_FAILURE", "the graph cannot be captured again"},
-	919: {"FABRIC_NOT_READY", "the GPU's fabric is not ready; is the NVIDIA fabric manager running?"},
+	919: {"FABRIC_NOT_READY", "the fabric of the GPU is not ready; check that the NVIDIA fabric manager is running"},
 	999: {"UNKNOWN", "unknown driver error; look at the kernel log"},
 }

@@ -214,7 +214,7 @@ func HasWord(line []byte, word string) bool {
 // The rules of an ARFF file.
 const (
 	RuleData      = "the header has no @data line; without it there are no rows"
-	RuleLine      = "not a line of an ARFF header; want @relation, @attribute or @data"
+	RuleLine      = "the line does not belong to an ARFF header; a header has lines @relation, @attribute and @data"
 	RuleAttribute = "not an attribute; want @attribute NAME TYPE, with the type numeric, real, integer, string, date or " +
 		"{A, B, ...}"
 	RuleSparse = "sparse ARFF rows ({INDEX VALUE, ...}) are not supported; write the file dense, or as LIBSVM"

@@ -169,14 +169,16 @@ func (a *Array) Vector() ([]float64, error) {
 
 // The rules of an array.
 const (
-	RuleNPYHeader  = "not an NPY header; write the array with numpy.save"
-	RuleNPYType    = "element type is not float32, float64, a whole number of 1 to 8 bytes, or bool; convert the array"
-	RuleIDXHeader  = "not an IDX header; want two zeros, a type, the number of axes and their lengths"
-	RuleVector     = "labels and groups must be one number a row"
-	RuleMatrix     = "features must be a matrix, rows by features"
-	RuleArrayShort = "the array ends early: its header promises more values; the file is truncated, fetch or " +
-		"write it again"
-	RuleArrayLong = "the file goes on after the array that its header describes; write it again"
-	RuleNPZArray  = "the archive has no such array; give the names of its arrays under arrays in the schema"
+	RuleNPYHeader = "the file does not begin with an NPY header; write the array with numpy.save"
+	RuleNPYType   = "the element type is not float32, float64, a whole number of 1 to 8 bytes, or bool; convert " +
+		"the array"
+	RuleIDXHeader = "the file does not begin with an IDX header, which has two zeros, a type, the number of axes " +
+		"and their lengths"
+	RuleVector     = "each row must have exactly one number as its label or its group"
+	RuleMatrix     = "the features must be a matrix with one row for each record and one column for each feature"
+	RuleArrayShort = "the array has fewer values than its header states, so the file is truncated; fetch or write " +
+		"the file again"
+	RuleArrayLong = "the file continues after the array that its header describes; write the file again"
+	RuleNPZArray  = "the archive has no such array; name its arrays under arrays in the schema"
 	RuleBadZip    = "the archive is damaged, or is not an NPZ file; fetch or write it again"
 )

@@ -62,9 +62,10 @@ func Entries() []Entry {
 	return []Entry{
 		{
 			Name: "pima", Title: "Pima Indians diabetes (NIDDK)", Rows: "768", Features: "8",
-			Positive: "diabetes, 268 (-1 in the LIBSVM file)", Terms: "public; withdrawn by UCI, do not commit it",
+			Positive: "diabetes, 268 (-1 in the LIBSVM file)", Terms: "public; UCI withdrew the data, so do not " +
+				"commit them",
 			Page: "https://www.openml.org/d/37", Schema: "pima-libsvm",
-			Note: "zeros stand for missing values; the CSV file (schema pima) has no address at UCI any more",
+			Note: "zeros stand for missing values; UCI no longer offers the CSV file (schema pima)",
 			Files: []File{
 				{Name: "diabetes.libsvm", URL: libsvm + "diabetes",
 					SHA256: "eb482976f632eb53b995fa6e160829aeeff1991ca42b8c303d24fb2fb4d80551", Bytes: 75502},
@@ -82,7 +83,7 @@ func Entries() []Entry {
 		{
 			Name: "hepatitis", Title: "Hepatitis", Rows: "155", Features: "19",
 			Positive: "1 = die, 32", Terms: "CC BY 4.0", Page: "https://archive.ics.uci.edu/dataset/46", Schema: "hepatitis",
-			Note: "the label is the first column; 167 missing values in 75 rows",
+			Note: "the label is the first column; 75 rows have 167 missing values in total",
 			Files: []File{{Name: "hepatitis.data", URL: uci + "hepatitis/hepatitis.data",
 				SHA256: "9971f9d18abb4fc9dd6749eefb0f864b36fa7bdd59f54188c0b148a5c28214bc", Bytes: 7545}},
 		},
@@ -123,7 +124,7 @@ func Entries() []Entry {
 		{
 			Name: "mnist38", Title: "MNIST digits, 8 against 3", Rows: "11982 and 1984 (of 60000 and 10000)", Features: "784",
 			Positive: "8, 5851 and 974", Terms: "MNIST terms", Page: "https://www.openml.org/d/554", Schema: "mnist38",
-			Note: "fetched with all ten digits; the ready schema leaves out the rows of the other eight",
+			Note: "the file has all ten digits; the ready schema leaves out the rows of the other eight digits",
 			Files: []File{
 				{Name: "train-images-idx3-ubyte.gz", URL: mnist + "train-images-idx3-ubyte.gz"},
 				{Name: "train-labels-idx1-ubyte.gz", URL: mnist + "train-labels-idx1-ubyte.gz"},
@@ -152,7 +153,7 @@ func Entries() []Entry {
 		{
 			Name: "ipums", Title: "IPUMS census microdata", Rows: "as extracted", Features: "as extracted",
 			Positive: "as chosen", Terms: "registration; no redistribution", Page: "https://www.ipums.org",
-			Note: "there is no file to fetch: make an extract with an account, and draft a schema for it",
+			Note: "there is no file to fetch: make an extract with an account, and draft a schema for the extract",
 		},
 	}
 }
@@ -188,7 +189,7 @@ func Cache() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("catalog: no home folder for the cache, name one: %w", err)
+		return "", fmt.Errorf("catalog: there is no home folder for the cache; name a folder for the cache: %w", err)
 	}
 	return filepath.Join(home, ".cache", "dyad"), nil
 }

@@ -140,7 +140,8 @@ func (f *Fetcher) download(ctx context.Context, address, part, final string) err
 		case !again:
 			return err
 		case attempt >= f.Retries:
-			return fmt.Errorf("%w; what arrived is kept, run the same command again to continue, or save %s as %s yourself", err,
+			return fmt.Errorf("%w; the part that arrived is kept; run the same command again to continue, or save "+
+				"%s as %s yourself", err,
 				address, final)
 		}
 		select {
@@ -193,17 +194,17 @@ func (f *Fetcher) transfer(ctx context.Context, address, part string) (again boo
 	case http.StatusPartialContent:
 		if !strings.HasPrefix(response.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)) || have == 0 {
 			discard(part)
-			return true, fmt.Errorf("catalog: %s answers with another part of the file than asked for", address)
+			return true, fmt.Errorf("catalog: %s answers with another part of the file than the requested part", address)
 		}
 	case http.StatusOK:
 		have = 0
 	case http.StatusRequestedRangeNotSatisfiable:
 		discard(part)
-		return true, fmt.Errorf("catalog: %s: the partial file does not fit", address)
+		return true, fmt.Errorf("catalog: %s: the partial file on this machine does not fit the file of the server", address)
 	default:
 		again := response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests
-		return again, fmt.Errorf("catalog: %s answers %q; the address may have moved, look at the page of the data set",
-			address, response.Status)
+		return again, fmt.Errorf("catalog: %s answers %q; the address may have changed, so look at the page of the "+
+			"data set", address, response.Status)
 	}
 	if err := errors.Join(out.Truncate(have), saveTag(part, response.Header)); err != nil {
 		return false, fmt.Errorf("catalog: %w", err)

@@ -25,7 +25,7 @@ func Hash(path string) (sum string, size int64, err error) {
 		size, err = io.Copy(h, u)
 	}
 	if err != nil {
-		return "", 0, fmt.Errorf("catalog: cannot read %s, it may be damaged: %w", path, err)
+		return "", 0, fmt.Errorf("catalog: cannot read %s; the file may be damaged: %w", path, err)
 	}
 	return hex.EncodeToString(h.Sum(nil)), size, nil
 }

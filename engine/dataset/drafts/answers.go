@@ -16,8 +16,8 @@ func (p *profile) labelAnswer() error {
 			continue
 		}
 		if p.o.Label != "" {
-			return p.errorf(0, fmt.Sprintf("the label is %q, and the answers give %q role: label; a file has one label",
-				p.o.Label, name))
+			return p.errorf(0, fmt.Sprintf("the label is %q, but the answers give %q role: label; a file has only "+
+				"one label", p.o.Label, name))
 		}
 		p.o.Label = name
 	}
@@ -39,11 +39,11 @@ func (p *profile) checkAnswers() error {
 			return p.errorf(0, fmt.Sprintf("the answers name the column %q, but the file has no such column; its columns are %s",
 				name, strings.Join(p.names, ", ")))
 		case a.Role == schema.RolePerson && a.Persons == 0 && a.IDs == "":
-			return p.errorf(0, fmt.Sprintf("the answer %q has role: person; add persons: N, the public number of different "+
-				"ids, or ids: public", name))
+			return p.errorf(0, fmt.Sprintf("the answer %q has role: person, which needs persons: N, the public "+
+				"number of different ids, or ids: public; add one of these keys", name))
 		case a.Role != schema.RolePerson && (a.Persons != 0 || a.IDs != "" || a.MaxRowsPerPerson != 0):
-			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, but these keys are for "+
-				"role: person", name))
+			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, but these keys "+
+				"need role: person", name))
 		}
 	}
 	candidates := p.labelCandidates()
@@ -54,7 +54,8 @@ func (p *profile) checkAnswers() error {
 				strings.Join(p.names, ", ")))
 		}
 		if !slices.Contains(candidates, i) {
-			return p.errorf(0, fmt.Sprintf("the label %q is not a column with exactly two values and no gaps%s", name,
+			return p.errorf(0, fmt.Sprintf("the column %q cannot be the label, because a label has exactly two "+
+				"values and no missing values%s", name,
 				p.nearLabel()))
 		}
 		if v := p.o.Positive; v != "" && p.stats[i].count(v) == 0 {
@@ -63,8 +64,8 @@ func (p *profile) checkAnswers() error {
 		return nil
 	}
 	if len(candidates) == 0 {
-		return fmt.Errorf("dataset: %s: no column has exactly two values and no gaps, so no column can be the label%s; "+
-			"correct the file, or write the schema by hand", p.path, p.nearLabel())
+		return fmt.Errorf("dataset: %s: no column can be the label, because no column has exactly two values and no "+
+			"missing values%s; correct the file, or write the schema by hand", p.path, p.nearLabel())
 	}
 	return nil
 }

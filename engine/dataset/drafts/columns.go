@@ -221,7 +221,8 @@ func (p *profile) labelCandidates() (out []int) {
 func (p *profile) nearLabel() string {
 	for i, s := range p.stats {
 		if classes, _ := s.classes(); p.names[i] != "" && classes != nil && s.values < p.rows {
-			return fmt.Sprintf("; column %q has two values and gaps, the first in row %d: fill them in", p.names[i], s.gap)
+			return fmt.Sprintf("; column %q has two values, but some of its values are missing, the first in row "+
+				"%d; fill them in", p.names[i], s.gap)
 		}
 	}
 	return ""

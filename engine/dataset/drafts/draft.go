@@ -42,7 +42,7 @@ func New(path string, o Options, scan Scan) (*Drafted, error) {
 				why += "; " + strings.TrimLeft(column, " -{") + " is left out: " + strings.TrimSpace(reason)
 			}
 		}
-		return &p.draft, fmt.Errorf("dataset: %s: cannot draft a schema, write it by hand: %w%s", path, err, why)
+		return &p.draft, fmt.Errorf("dataset: %s: cannot draft a schema, so write the schema by hand: %w%s", path, err, why)
 	}
 	if s.BoundsFromData = s.BoundsFromData && !p.typed; s.RangesFromData() {
 		p.draft.Memory = s.Remember()

@@ -74,7 +74,7 @@ func (p *profile) numbered() ([]byte, error) {
 	}
 	switch {
 	case len(labels.texts) != 2:
-		return nil, p.errorf(0, "want exactly two different labels; write the schema by hand")
+		return nil, p.errorf(0, "the file must have exactly two different labels; write the schema by hand")
 	case !(lo < hi) || math.IsInf(hi-lo, 0):
 		return nil, p.errorf(0, "every feature is "+constant+", or a value is too large to scale; write the schema by hand")
 	}
@@ -123,7 +123,8 @@ func (p *profile) openArrays(in *source.Input, u *source.Unpacked, probe *schema
 		}
 	}
 	if names.X == "" || names.Y == "" {
-		return kind, p.errorf(0, "the archive has no matrix and vector of numbers; write the schema by hand")
+		return kind, p.errorf(0, "the archive has no pair of a matrix and a vector of numbers; write the schema by "+
+			"hand")
 	}
 	probe.Arrays = names
 	return kind, nil

@@ -109,7 +109,7 @@ type oddRow struct {
 
 // read opens the file, decompresses it if needed, and calls look.
 func (p *profile) read(look func(in *source.Input, u *source.Unpacked) error) error {
-	pipe := p.errorf(0, "a draft reads the file several times, but this is a pipe; store its data in a file first")
+	pipe := p.errorf(0, "a draft reads the file several times, but this file is a pipe; store its data in a file first")
 	// opening a pipe would wait for a writer
 	if info, err := os.Stat(p.path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 		return pipe

@@ -27,9 +27,11 @@ func Shape(features int) (channels, side int, ok bool) {
 
 // The rules of images. Their texts never contain the size of an image.
 const (
-	ruleKind   = "this is not an image in a supported format (PNG, PGM P5 or PPM P6, with numbers up to 255); convert it"
-	ruleBroken = "the image is damaged, or cut off; write it again"
-	ruleSize   = "the image is not %d x %d, the size for the features of the schema; scale the image, or correct features"
+	ruleKind = "this file is not an image in a supported format (PNG, PGM P5 or PPM P6, with numbers up to 255); " +
+		"convert it"
+	ruleBroken = "the image is damaged or truncated; write it again"
+	ruleSize   = "the size of the image is not %d x %d, but the features of the schema need this size; scale the " +
+		"image, or correct features"
 )
 
 // The length of a file is at most maxPerNumber bytes for each number plus maxText bytes. maxPerNumber covers
@@ -43,7 +45,8 @@ func Read(name string, r io.Reader, row []float64) error {
 	channels, side, ok := Shape(len(row))
 	refuse := func(rule string) error { return &source.ParseError{File: name, Rule: rule} }
 	if !ok {
-		return refuse(fmt.Sprintf("%d features are not a square image, grey or of three colours", len(row)))
+		return refuse(fmt.Sprintf("%d features do not form a square image, neither a grey image nor an image of "+
+			"three colours", len(row)))
 	}
 	text, err := io.ReadAll(io.LimitReader(r, int64(maxPerNumber*len(row)+maxText)))
 	if err != nil {

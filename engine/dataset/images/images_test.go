@@ -49,11 +49,11 @@ func TestRead(t *testing.T) {
 		"grey as colours":  {"P5 2 2 255 \x01\x02\x03\x04", []float64{1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4}, ""},
 		"another size":     {encoded(t, image.NewGray(image.Rect(0, 0, 2, 3))), make([]float64, 4), "not 2 x 2"},
 		"another PGM":      {"P5 3 2 255 \x01\x02\x03\x04\x05\x06", make([]float64, 4), "not 2 x 2"},
-		"cut off":          {encoded(t, image.NewGray(square))[:60], make([]float64, 4), "cut off"},
-		"PGM that is cut":  {"P5 2 2 255 \x01\x02", make([]float64, 4), "cut off"},
+		"truncated":        {encoded(t, image.NewGray(square))[:60], make([]float64, 4), "truncated"},
+		"PGM that is cut":  {"P5 2 2 255 \x01\x02", make([]float64, 4), "truncated"},
 		"PGM of two bytes": {"P5 2 2 65535 \x01\x02\x01\x02\x01\x02\x01\x02", make([]float64, 4), "not an image"},
 		"text":             {"a,b,c", make([]float64, 4), "not an image"},
-		"not square":       {encoded(t, image.NewGray(square)), make([]float64, 6), "6 features are not a square image"},
+		"not square":       {encoded(t, image.NewGray(square)), make([]float64, 6), "6 features do not form a square image"},
 	} {
 		row := make([]float64, len(c.want))
 		err := images.Read("x", strings.NewReader(c.text), row)

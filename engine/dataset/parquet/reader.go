@@ -281,4 +281,4 @@ func batchRows(columns int) int {
 }
 
 // RuleDamaged is the rule broken by a damaged Parquet file.
-const RuleDamaged = "the file is damaged, or no Parquet file; fetch or write it again"
+const RuleDamaged = "the file is damaged, or it is not a Parquet file; fetch or write it again"

@@ -124,16 +124,17 @@ func Format(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // The rules of a number in some notation.
 const (
-	ruleComma = "a number with a decimal comma, and the schema has decimal points; set decimal: \",\" (of this " +
-		"column, or csv.decimal of all columns of a CSV file), and thousands: \".\" if points separate thousands"
-	ruleThousands = "a number with a sign between thousands; set thousands (of this column, or csv.thousands of all " +
-		"columns of a CSV file) to that sign, or to space"
-	ruleTwoReadings = "a number with a comma, which begins a fraction or separates thousands; set decimal: \",\" or " +
-		"thousands: \",\" (of this column, or csv.decimal and csv.thousands of all columns of a CSV file)"
-	ruleUnit = "a number with a unit or a currency; set suffix or prefix of this column to the unit or currency, " +
-		"and decimal if the fraction begins at a comma"
-	ruleNotation = "not a number in the notation of the schema (csv.decimal, csv.thousands, suffix); correct the " +
-		"value or the schema, or list the value under missing.values"
-	ruleDate = "not a date in the format of the schema; correct the value or date.format, or list the value under " +
-		"missing.values"
+	ruleComma = "the number has a decimal comma, but the schema has decimal points; set decimal: \",\" (of this " +
+		"column, or csv.decimal for all columns of a CSV file), and set thousands: \".\" if points separate " +
+		"thousands"
+	ruleThousands = "the number has a sign between its thousands; set thousands (of this column, or csv.thousands " +
+		"for all columns of a CSV file) to that sign, or to space"
+	ruleTwoReadings = "the number has a comma, which begins a fraction or separates thousands; set decimal: \",\" " +
+		"or thousands: \",\" (of this column, or csv.decimal and csv.thousands for all columns of a CSV file)"
+	ruleUnit = "the number has a unit or a currency; set suffix or prefix of this column to the unit or currency, " +
+		"and set decimal if the fraction begins at a comma"
+	ruleNotation = "the value is not a number in the notation of the schema (csv.decimal, csv.thousands, suffix); " +
+		"correct the value or the schema, or list the value under missing.values"
+	ruleDate = "the value is not a date in the format of the schema; correct the value or date.format, or list the " +
+		"value under missing.values"
 )

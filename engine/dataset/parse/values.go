@@ -163,6 +163,6 @@ func (s *Set) AllNumbers() bool {
 
 // The rules of a number.
 const (
-	RuleNotNumber = "not a number; correct the value, or list it under missing.values"
-	RuleNotFinite = "not a finite number; correct the value, or list it under missing.values"
+	RuleNotNumber = "the value is not a number; correct the value, or list it under missing.values"
+	RuleNotFinite = "the value is not a finite number; correct the value, or list it under missing.values"
 )

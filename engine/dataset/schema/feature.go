@@ -144,10 +144,11 @@ func Transform(v float64, transform string) float64 {
 
 // The rules of a field.
 const (
-	RuleMissing  = "value is missing; fill it in, or give the column a missing policy other than error"
-	RuleCategory = "category is not in the schema; correct the value, add it to categories (which are public), or say " +
-		"`unknown: other`"
-	RuleNotUTF8 = "the file is not UTF-8; set csv.encoding: windows-1252 if it is Latin-1, or save it as UTF-8"
+	RuleMissing  = "the value is missing; fill it in, or give the column a missing policy other than error"
+	RuleCategory = "the category is not in the schema; correct the value, add it to categories (which are public), " +
+		"or set `unknown: other`"
+	RuleNotUTF8 = "the file is not UTF-8; set csv.encoding: windows-1252 if the file is Latin-1, or save the file " +
+		"as UTF-8"
 )
 
 // Writes reports whether a field has to be read in the column's notation. Fields that the schema declares

@@ -61,7 +61,8 @@ func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 		return &source.ParseError{File: file, Column: column, Rule: fmt.Sprintf(rule, numbers...)}
 	}
 	if alike != "" && alike != RefuseLookAlikes && alike != AllowLookAlikes {
-		return fmt.Errorf("dataset: look-alike ids are %q, want %s or %s", string(alike), RefuseLookAlikes, AllowLookAlikes)
+		return fmt.Errorf("dataset: look-alike ids are %q, but the value must be %s or %s", string(alike), RefuseLookAlikes,
+			AllowLookAlikes)
 	}
 	at := make(map[string]int, len(ids))
 	for _, rule := range []string{ruleRecordSameID, ruleRecordAlike} {
@@ -87,8 +88,8 @@ func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 
 // The rules of ids.
 const (
-	ruleRecordNoID   = "id is missing in record %d; pairs need the id of every record"
-	ruleRecordSameID = "records %d and %d have the same id; pairs need one record for each id"
+	ruleRecordNoID   = "the id of record %d is missing; pairs need the id of every record"
+	ruleRecordSameID = "records %d and %d have the same id; pairs need exactly one record for each id"
 	ruleRecordAlike  = "records %d and %d have ids that differ only in upper and lower case, white space, quotes, " +
 		"invisible characters or forms of the same letters; if both are the same individual, use one id; otherwise allow " +
 		"such ids (--look-alike-ids allow)"

@@ -18,8 +18,8 @@ type Interaction struct {
 func (v *validator) interactions() {
 	s := v.s
 	if len(s.Interactions) > 0 && s.ByIndex() {
-		v.addf("interactions are of columns with names; the features of this format have numbers: leave them out, or " +
-			"convert the file to CSV (dyad data convert)")
+		v.addf("interactions need columns with names, but the features of this format have numbers; leave " +
+			"interactions out, or convert the file to CSV (dyad data convert)")
 		return
 	}
 	feature := map[string]bool{}
@@ -29,8 +29,8 @@ func (v *validator) interactions() {
 	seen := map[[2]string]bool{}
 	for k, names := range s.Interactions {
 		if len(names) != 2 || names[0] == names[1] {
-			v.addf("interaction %d names %d columns, or the same column twice; want a pair of columns, such as [day, month]",
-				k+1, len(names))
+			v.addf("interaction %d must name two different columns, such as [day, month], but it names %d columns, "+
+				"or the same column twice", k+1, len(names))
 			continue
 		}
 		for _, name := range names {
@@ -40,7 +40,7 @@ func (v *validator) interactions() {
 		}
 		pair := [2]string{min(names[0], names[1]), max(names[0], names[1])}
 		if seen[pair] {
-			v.addf("interaction %d: %.80q and %.80q are named twice", k+1, names[0], names[1])
+			v.addf("interaction %d: the pair of %.80q and %.80q is already in the list", k+1, names[0], names[1])
 		}
 		seen[pair] = true
 	}
@@ -88,20 +88,21 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 	left := len(widths) - s.ChooseInteractions - len(s.Interactions)
 	switch {
 	case s.ChooseInteractions < 0 || s.ChooseInteractions > mostChosen:
-		v.addf("choose_interactions is %d, want 1 to %d pairs, or leave it out", s.ChooseInteractions, mostChosen)
+		v.addf("choose_interactions is %d, but it must be 1 to %d pairs, or left out", s.ChooseInteractions, mostChosen)
 	case s.ByIndex():
-		v.addf("choose_interactions is for columns with names; the features of this format have numbers: leave it out, or " +
-			"convert the file to CSV (dyad data convert)")
+		v.addf("choose_interactions needs columns with names, but the features of this format have numbers; leave " +
+			"it out, or convert the file to CSV (dyad data convert)")
 	case left < 0:
-		v.addf("choose_interactions is %d, but fewer other pairs of columns have at most %d products", s.ChooseInteractions,
+		v.addf("choose_interactions is %d, but apart from the pairs of interactions fewer pairs of columns have at "+
+			"most %d products each", s.ChooseInteractions,
 			widestCandidate)
 	default:
 		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
 			dim += w
 		}
 		if dim > maxBasisDim {
-			v.addf("the columns and the widest pairs of choose_interactions make %d features, and at most %d are allowed; "+
-				"choose fewer pairs or a smaller K", dim, maxBasisDim)
+			v.addf("the columns and the widest pairs of choose_interactions make %d features, but at most %d are "+
+				"allowed; choose fewer pairs or a smaller K", dim, maxBasisDim)
 		}
 	}
 }

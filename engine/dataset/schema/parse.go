@@ -56,7 +56,7 @@ func ParseSchema(text []byte) (*Schema, error) { return ParseText(text, false) }
 func ParseText(text []byte, unlabelled bool) (*Schema, error) {
 	body, err := strictyaml.Parse(text)
 	if errors.Is(err, strictyaml.ErrEmpty) {
-		return nil, errors.New("dataset: schema is empty; \"dyad data schema FILE\" drafts one")
+		return nil, errors.New("dataset: schema is empty; \"dyad data schema FILE\" drafts a schema")
 	}
 	if err != nil {
 		return nil, schemaError(err)
@@ -92,8 +92,8 @@ func schemaError(err error) error {
 	case atKey.MatchString(said): // it is a schema
 		return fmt.Errorf("dataset: schema: %s", said)
 	}
-	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data: \"dyad data schema FILE\" "+
-		"drafts one from data", said)
+	return fmt.Errorf("dataset: schema: %s; the file must be a schema in YAML, not data; \"dyad data schema FILE\" "+
+		"drafts a schema from data", said)
 }
 
 // atKey matches a message about the value of a key.

@@ -20,17 +20,18 @@ func (s *Schema) PersonCap() int {
 func (v *validator) persons(count int) {
 	s := v.s
 	if count == 1 && s.label().Others != "" {
-		v.addf("role: person and others: drop together; labels would then determine whether a person has any row left")
+		v.addf("a schema cannot have both role: person and others: drop, because labels would then determine " +
+			"whether a person has any row left")
 	}
 	if s.IDs != "" && s.IDs != IDsPublic {
-		v.addf("ids is %q, want public, or leave it out and declare persons", s.IDs)
+		v.addf("ids is %q, but it must be public; otherwise leave it out and declare persons", s.IDs)
 	}
 	for _, n := range []struct {
 		name  string
 		value int
 	}{{"persons", s.Persons}, {"max_rows_per_person", s.MaxRowsPerPerson}, {"rows_per_person", s.RowsPerPerson}} {
 		if n.value < 0 {
-			v.addf("%s is %d, want at least 1", n.name, n.value)
+			v.addf("%s is %d, but it must be at least 1", n.name, n.value)
 		}
 	}
 	switch {
@@ -41,10 +42,11 @@ func (v *validator) persons(count int) {
 		v.addf("rows_per_person is for a schema without role: person, where one row is protected; the maximum number of " +
 			"rows of a person is max_rows_per_person")
 	case s.Persons != 0 && s.IDs != "":
-		v.addf("persons and ids: public together; give the public number of persons, or declare the ids public")
+		v.addf("a schema cannot have both persons and ids: public; give the public number of persons, or declare " +
+			"the ids public")
 	case s.Persons == 0 && s.IDs == "" && !s.Public:
 		v.addf("role: person needs persons: N, the public number of different ids, or ids: public")
 	case s.Persons == 1:
-		v.addf("persons is 1; a pairwise loss needs at least 2")
+		v.addf("persons is 1, but a pairwise loss needs at least 2")
 	}
 }

@@ -60,7 +60,7 @@ func (v *validator) numericRange(where string, r []float64, transform string) {
 	}
 	if lo < hi && !(lo < 0 && transform != "") {
 		if _, half := centerAndHalf(lo, hi, transform, v.s.IsSparse()); !(half > 0) {
-			v.addf("%s: range is too narrow to divide by", where)
+			v.addf("%s: the range is too narrow to divide by", where)
 		}
 	}
 	if v.s.IsSparse() && (lo > 0 || hi < 0) {
@@ -74,8 +74,8 @@ func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
 		v.addf("%sdecimal is %q, want a point or a comma", where, d)
 	}
 	if !slices.Contains([]string{"", ".", ",", "'", parse.ThousandsSpace}, thousands) {
-		v.addf("%sthousands is %q, want a point, a comma, an apostrophe or space", where, thousands)
+		v.addf("%sthousands is %q, but it must be a point, a comma, an apostrophe or space", where, thousands)
 	} else if thousands != "" && thousands == cmp.Or(decimal, ".") {
-		v.addf("%sthousands and decimal are the same sign; set decimal: \",\" for numbers such as 1.234,5", where)
+		v.addf("%sthousands and decimal are the same sign; for numbers such as 1.234,5 set decimal: \",\"", where)
 	}
 }

@@ -24,8 +24,8 @@ func (s *Schema) Restrict(features []string) (*Schema, error) {
 		}
 	}
 	if found != len(features) {
-		return nil, fmt.Errorf("dataset: %d of %d features are feature columns of the schema; name each once, as the "+
-			"schema does", found, len(features))
+		return nil, fmt.Errorf("dataset: only %d of %d names are feature columns of the schema; name each feature "+
+			"once, as the schema does", found, len(features))
 	}
 	return &out, out.Validate()
 }

@@ -160,5 +160,5 @@ func (e *Encoder) ProjectDense(x []float64) {
 
 // TooManyNonZeros returns the rule broken by a row with more stored features than the schema allows.
 func TooManyNonZeros(bound int) string {
-	return fmt.Sprintf("row has more than %d features that are not 0; raise nonzeros in the schema", bound)
+	return fmt.Sprintf("the row has more than %d features that are not 0; raise nonzeros in the schema", bound)
 }

@@ -31,8 +31,8 @@ func (s *Schema) Validate() error {
 
 func (v *validator) check() {
 	if v.s.Version != 0 && v.s.Version != schemaVersion {
-		v.addf("version %d; this program reads version %d: use the program that the schema was written for",
-			v.s.Version, schemaVersion)
+		v.addf("the schema has version %d, but this program reads version %d; use the program for which the schema "+
+			"was written", v.s.Version, schemaVersion)
 	}
 	s := v.s
 	if !dataID.MatchString(s.DataID) {
@@ -47,10 +47,11 @@ func (v *validator) check() {
 	}
 	switch {
 	case s.Store != "" && s.Store != StoreFloat64 && s.Store != StoreFloat32:
-		v.addf("store is %q, want %s or %s; how a file is read into memory is for --store", s.Store,
+		v.addf("store is %q, but it must be %s or %s; the option --store sets how a file is read into memory", s.Store,
 			StoreFloat64, StoreFloat32)
 	case s.IsNarrow() && s.IsSparse():
-		v.addf("store: %s is for dense records; sparse records are float64 (or set dense: true)", StoreFloat32)
+		v.addf("store: %s needs dense records, but sparse records are stored as float64; leave store out, or set "+
+			"dense: true", StoreFloat32)
 	}
 	if s.Sheet != "" && s.Format != FormatXLSX {
 		v.addf("sheet is for format: xlsx")
@@ -90,13 +91,14 @@ func (v *validator) roles() {
 	}
 	switch n := count[RoleLabel]; {
 	case n == 0:
-		v.addf("no column has role: label; give it to the column that tells the classes apart (only labelled pairs need none)")
+		v.addf("no column has role: label; give this role to the column that tells the classes apart (only labelled " +
+			"pairs need no label column)")
 	case n > 1:
-		v.addf("%d columns have role: label, want 1", n)
+		v.addf("%d columns have role: label, but only one column may have it", n)
 	}
 	for _, role := range []string{RoleID, RoleGroup, RolePerson} {
 		if n := count[role]; n > 1 {
-			v.addf("%d columns have role: %s, want at most 1", n, role)
+			v.addf("%d columns have role: %s, but at most one may have it", n, role)
 		}
 	}
 	v.persons(count[RolePerson])
@@ -111,19 +113,19 @@ func (v *validator) column(c *Column) {
 	v.texts(where, append([]string{c.Name, c.Field, c.Suffix, c.Positive, c.Negative, c.TrimSuffix, c.KnownFrom},
 		c.Categories...)...)
 	if !slices.Contains([]string{RoleFeature, RoleLabel, RoleID, RoleGroup, RolePerson, RoleIgnore}, role) {
-		v.addf("%s: role is %q, want feature, label, id, group, person or ignore", where, c.Role)
+		v.addf("%s: role is %q, but it must be feature, label, id, group, person or ignore", where, c.Role)
 		return
 	}
 	if role != RoleFeature && (c.Transform != "" || c.Basis != "" || c.Categories != nil || c.Missing != nil ||
 		c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData || c.KnownFrom != "") {
-		v.addf("%s: transform, basis, categories, unknown, suffix, prefix, decimal, thousands, date, missing, from_data and "+
-			"known_from are for features", where)
+		v.addf("%s: only features may have transform, basis, categories, unknown, suffix, prefix, decimal, "+
+			"thousands, date, missing, from_data and known_from", where)
 	}
 	if role != RoleFeature && role != RoleLabel && (c.Kind != "" || c.Range != nil) {
-		v.addf("%s: kind and range are for features and graded labels", where)
+		v.addf("%s: only features and graded labels may have kind and range", where)
 	}
 	if role != RoleLabel && (c.Positive != "" || c.Negative != "" || c.Others != "" || c.TrimSuffix != "" || c.Fold) {
-		v.addf("%s: positive, negative, others, fold and trim_suffix are for the label", where)
+		v.addf("%s: only the label may have positive, negative, others, fold and trim_suffix", where)
 	}
 	switch {
 	case role == RoleLabel && c.Kind != "":
@@ -137,21 +139,21 @@ func (v *validator) column(c *Column) {
 
 func (v *validator) label(where string, c *Column) {
 	if c.Range != nil {
-		v.addf("%s: range is for a label of kind: numeric", where)
+		v.addf("%s: only a label of kind: numeric may have a range", where)
 	}
 	if c.Positive == "" {
 		v.addf("%s: positive is missing; give the value of the class that should score high (or give kind: numeric and a "+
 			"range for graded labels)", where)
 	} else if c.Negative != "" && parse.NewSet([]string{c.class(c.Positive)}).Find([]byte(c.class(c.Negative))) >= 0 {
-		v.addf("%s: positive and negative are the same value", where)
+		v.addf("%s: positive and negative have the same value", where)
 	}
 	if v.s.ByIndex() && v.s.Format != FormatImages &&
 		(!parse.IsPlainDecimal(c.Positive) || c.Negative != "" && !parse.IsPlainDecimal(c.Negative)) {
-		v.addf("%s: labels of a file with numbered features are numbers", where)
+		v.addf("%s: the labels of a file with numbered features must be numbers", where)
 	}
 	switch {
 	case c.Others != "" && c.Others != OthersDrop:
-		v.addf("%s: others is %q, want drop or none", where, c.Others)
+		v.addf("%s: others is %q, but it must be drop, or left out", where, c.Others)
 	case c.Others != "" && c.Negative == "":
 		v.addf("%s: others needs negative; without negative, every other value counts as negative", where)
 	}
@@ -159,10 +161,10 @@ func (v *validator) label(where string, c *Column) {
 
 func (v *validator) gradedLabel(where string, c *Column) {
 	if c.Kind != KindNumeric {
-		v.addf("%s: kind of a label is %q, want numeric or none", where, c.Kind)
+		v.addf("%s: the kind of a label is %q, but it must be numeric, or left out", where, c.Kind)
 	}
 	if c.Positive != "" || c.Negative != "" || c.Others != "" || c.Fold {
-		v.addf("%s: a graded label takes only a range; positive, negative, fold and others are for two classes", where)
+		v.addf("%s: a graded label may have only a range; positive, negative, fold and others are for two classes", where)
 	}
 	if len(c.Range) != 2 {
 		v.addf("%s: a graded label needs its public range: [lo, hi]", where)
@@ -175,10 +177,11 @@ func (v *validator) feature(where string, c *Column) {
 	switch c.kind() {
 	case KindNumeric:
 		if c.Categories != nil {
-			v.addf("%s: a numeric column has no categories", where)
+			v.addf("%s: a numeric column cannot have categories", where)
 		}
 		if c.Unknown != "" {
-			v.addf("%s: unknown is for categories; values outside a range are clamped", where)
+			v.addf("%s: only a categorical column may have unknown; values outside the range of a numeric column "+
+				"are clamped", where)
 		}
 		switch {
 		case c.Date != nil:
@@ -192,29 +195,30 @@ func (v *validator) feature(where string, c *Column) {
 		v.notation(where+": ", cmp.Or(c.Decimal, v.s.CSV.Decimal), c.Decimal, c.Thousands)
 	case KindCategorical:
 		if c.Range != nil || c.Transform != "" || c.Basis != "" || c.writesNumbers() || c.Date != nil {
-			v.addf("%s: a categorical column has no range, transform, basis, suffix, prefix, decimal, thousands or date", where)
+			v.addf("%s: a categorical column cannot have range, transform, basis, suffix, prefix, decimal, "+
+				"thousands or date", where)
 		}
 		if c.Unknown != "" && c.Unknown != UnknownOther {
-			v.addf("%s: unknown is %q, want other or none", where, c.Unknown)
+			v.addf("%s: unknown is %q, but it must be other, or left out", where, c.Unknown)
 		}
 		n := len(c.Categories)
 		if m := v.s.missingOf(c); m != nil && m.Policy == MissingCategory {
 			n++
 		}
 		if n < 2 {
-			v.addf("%s: needs at least 2 categories; use role: ignore for a constant column", where)
+			v.addf("%s: a categorical column needs at least 2 categories; use role: ignore for a constant column", where)
 		}
 		seen := map[string]bool{}
 		for _, k := range c.Categories {
 			if k == "" {
-				v.addf("%s: a category is empty; an empty field means missing", where)
+				v.addf("%s: a category is empty, but an empty field means a missing value; remove the empty category", where)
 			} else if seen[k] {
 				v.addf("%s: category %q is listed twice", where, k)
 			}
 			seen[k] = true
 		}
 	default:
-		v.addf("%s: kind is %q, want numeric or categorical", where, c.Kind)
+		v.addf("%s: kind is %q, but it must be numeric or categorical", where, c.Kind)
 	}
 	if c.FromData && c.KnownFrom != "" {
 		v.addf("%s: from_data means that the values were taken from the data, and known_from means that they are known "+
@@ -230,14 +234,14 @@ func (v *validator) date(where string, c *Column) {
 		for _, l := range parse.DateLayouts {
 			known = append(known, l.Format)
 		}
-		v.addf("%s: date.format is %q, want one of %s", where, c.Date.Format, strings.Join(known, ", "))
+		v.addf("%s: date.format is %q, but it must be one of %s", where, c.Date.Format, strings.Join(known, ", "))
 	}
 	if _, _, ok := c.Date.bounds(); !ok {
-		v.addf("%s: date.from and date.to are the public range, two days YYYY-MM-DD in order", where)
+		v.addf("%s: date.from and date.to must be two days YYYY-MM-DD in order, because they are the public range", where)
 	}
 	if c.Range != nil || c.Transform != "" || c.writesNumbers() || c.Missing != nil && c.Missing.Value != nil {
-		v.addf("%s: a date has no range, transform, suffix, prefix, decimal, thousands or value for missing dates; "+
-			"date.from and date.to are its range", where)
+		v.addf("%s: date.from and date.to are the range of a date, so a date column cannot have range, transform, "+
+			"suffix, prefix, decimal, thousands or a value for missing dates", where)
 	}
 }
 
@@ -252,20 +256,20 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	case MissingError, MissingMiddle:
 	case MissingValue:
 		if m.Value == nil || math.IsNaN(*m.Value) || math.IsInf(*m.Value, 0) {
-			v.addf("%s: policy value needs a finite value", where)
+			v.addf("%s: policy: value needs the key value with a finite number", where)
 		}
 		if kind != KindNumeric {
-			v.addf("%s: policy value is for numeric columns; give it there", where)
+			v.addf("%s: policy: value is only for numeric columns; choose another policy", where)
 		}
 	case MissingCategory:
 		if kind != KindCategorical {
-			v.addf("%s: policy category is for categorical columns; give it there", where)
+			v.addf("%s: policy: category is only for categorical columns; choose another policy", where)
 		}
 	default:
-		v.addf("%s: policy is %q, want error, middle, value or category", where, m.Policy)
+		v.addf("%s: policy is %q, but it must be error, middle, value or category", where, m.Policy)
 	}
 	if m.Value != nil && m.PolicyOf() != MissingValue {
-		v.addf("%s: value is used by policy: value only", where)
+		v.addf("%s: value is used only with policy: value", where)
 	}
 }
 
@@ -274,14 +278,15 @@ func (v *validator) basis(where, basis string) {
 	switch _, _, ok := cosines(basis); {
 	case basis == BasisAuto && where == "" && !v.s.ByIndex():
 	case basis == BasisAuto && where != "":
-		v.addf("%sbasis: %s is for the whole schema; a column has %s, %sK, %sK or %sK", where, BasisAuto, BasisNone,
+		v.addf("%sbasis: %s is only for the whole schema; the basis of a column is %s, %sK, %sK or %sK", where,
+			BasisAuto, BasisNone,
 			basisCurve, basisCosine, basisSpike)
 	case !ok && basis != BasisAuto:
 		v.addf("%sbasis is %q, want %s, %s, %sK, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto,
 			BasisNone, basisCurve, basisCosine, basisSpike, minCosines, maxCosines, basisCurve)
 	case basis != "" && v.s.ByIndex():
-		v.addf("%sbasis is for columns with names; the features of this format have numbers: leave it out, or convert the "+
-			"file to CSV (dyad data convert)", where)
+		v.addf("%sbasis needs columns with names, but the features of this format have numbers; leave it out, or "+
+			"convert the file to CSV (dyad data convert)", where)
 	}
 }
 
@@ -303,7 +308,7 @@ func (v *validator) basisDim() {
 		v.addf("the basis or the columns of interactions make %d features, but at most %d are allowed; choose a smaller K, "+
 			"basis: %s for some columns, or fewer categories", dim, maxBasisDim, BasisNone)
 	case dim+products > maxBasisDim && products > 0:
-		v.addf("the products of interactions make more than the %d features that are left of %d; name fewer pairs, columns "+
-			"with fewer categories, or a smaller K", maxBasisDim-dim, maxBasisDim)
+		v.addf("the products of interactions make more than the remaining %d of %d features; name fewer pairs, "+
+			"columns with fewer categories, or a smaller K", maxBasisDim-dim, maxBasisDim)
 	}
 }

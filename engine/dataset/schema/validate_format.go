@@ -8,10 +8,10 @@ import (
 func (v *validator) byName() {
 	s := v.s
 	if s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense || s.Sparse {
-		v.addf("features, nonzeros, range, dense and sparse at the top level are for format: libsvm, npy, npz or idx")
+		v.addf("features, nonzeros, range, dense and sparse at the top level need format: libsvm, npy, npz or idx")
 	}
 	if s.Arrays != nil || s.LabelsFile != "" {
-		v.addf("arrays is for format: npz, labels_file for npy and idx")
+		v.addf("arrays needs format: npz, and labels_file needs format: npy or idx")
 	}
 	if len(s.Columns) == 0 {
 		v.addf("columns is empty; list the columns of the file")
@@ -20,7 +20,7 @@ func (v *validator) byName() {
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		if f := c.FieldOf(); fields[f] && c.Field != "" {
-			v.addf("column %q: another column reads the same field", c.Name)
+			v.addf("column %q reads the same field as another column", c.Name)
 		}
 		fields[c.FieldOf()] = true
 	}
@@ -29,7 +29,7 @@ func (v *validator) byName() {
 		return
 	}
 	if !s.CSV.IsZero() {
-		v.addf("csv options are for format: csv or xlsx")
+		v.addf("csv options need format: csv or xlsx")
 	}
 	for _, c := range s.Columns {
 		if c.Position != 0 {
@@ -44,12 +44,13 @@ func (s *Schema) asCSV() bool { return s.Format == FormatCSV || s.Format == Form
 func (v *validator) csv() {
 	s := v.s
 	if _, ok := s.CSV.Separator(); !ok {
-		v.addf("csv.delimiter is %q, want tab or one ASCII character that is not a quote, a letter, a digit or a point",
-			s.CSV.Delimiter)
+		v.addf("csv.delimiter is %q, but it must be tab, or one ASCII character that is not a quote, a letter, a "+
+			"digit or a point", s.CSV.Delimiter)
 	}
 	v.notation("csv.", s.CSV.Decimal, s.CSV.Decimal, s.CSV.Thousands)
 	if e := s.CSV.Encoding; e != "" && e != source.EncodingUTF16 && e != source.EncodingWindows1252 {
-		v.addf("csv.encoding is %q, want utf-16, or windows-1252 (also for latin-1), or no encoding for UTF-8", e)
+		v.addf("csv.encoding is %q, but it must be utf-16, or windows-1252 (also for latin-1); for UTF-8, leave "+
+			"csv.encoding out", e)
 	}
 	for _, p := range s.CSV.Comment {
 		if p == "" {
@@ -60,13 +61,13 @@ func (v *validator) csv() {
 		v.addf("csv.ignore_others needs csv.header: true")
 	}
 	if s.asCSV() && s.IgnoreOthers {
-		v.addf("ignore_others of a CSV file or a workbook belongs under csv")
+		v.addf("for a CSV file or a workbook, ignore_others must be under csv")
 	}
 	positions := map[int]bool{}
 	given := 0
 	for _, c := range s.Columns {
 		if s.asCSV() && !s.CSV.Header && c.Field != "" {
-			v.addf("column %q: field is for files that name their columns", c.Name)
+			v.addf("column %q has a field, but field is only for files that name their columns", c.Name)
 		}
 		if c.Position == 0 {
 			continue
@@ -74,17 +75,17 @@ func (v *validator) csv() {
 		given++
 		switch {
 		case s.CSV.Header:
-			v.addf("column %q has a position, but the header already says where it is", c.Name)
+			v.addf("column %q has a position, but the header already gives the position of each column", c.Name)
 		case c.Position < 1 || c.Position > len(s.Columns):
-			v.addf("the position of column %q is %d, want 1 to %d; list every column of the file (role: ignore drops one)",
-				c.Name, c.Position, len(s.Columns))
+			v.addf("the position of column %q is %d, but it must be 1 to %d; list every column of the file (role: "+
+				"ignore drops a column)", c.Name, c.Position, len(s.Columns))
 		case positions[c.Position]:
 			v.addf("position %d is used twice", c.Position)
 		}
 		positions[c.Position] = true
 	}
 	if given != 0 && given != len(s.Columns) {
-		v.addf("%d of %d columns have a position; give all columns a position, or no column", given, len(s.Columns))
+		v.addf("only %d of %d columns have a position; give all columns a position, or no column", given, len(s.Columns))
 	}
 }
 
@@ -98,16 +99,16 @@ func (v *validator) byIndex() {
 		v.addf("nonzeros is %d, want 0 (not bounded) to features", s.NonZeros)
 	}
 	if !s.IsSparse() && s.NonZeros != 0 {
-		v.addf("nonzeros is for sparse records; leave it out (or remove dense)")
+		v.addf("nonzeros is only for sparse records; leave it out, or remove dense")
 	}
 	if s.Sparse && s.Format != FormatNPZ {
-		v.addf("sparse is for format: npz; records of LIBSVM files are sparse without it")
+		v.addf("sparse needs format: npz; records of LIBSVM files are sparse without it")
 	}
 	if s.Dense && !s.IsLIBSVM() {
-		v.addf("dense is for format: libsvm; records of %s are always dense", s.Format)
+		v.addf("dense needs format: libsvm; records of %s are always dense", s.Format)
 	}
 	if !s.CSV.IsZero() || s.IgnoreOthers {
-		v.addf("csv options are for format: csv or xlsx, and ignore_others for files with column names")
+		v.addf("csv options need format: csv or xlsx, and ignore_others needs files with column names")
 	}
 	// Without a format, a dense schema may be used with any of these formats.
 	open := s.Format == "" && s.Dense
@@ -115,17 +116,17 @@ func (v *validator) byIndex() {
 		v.addf("arrays is for format: npz")
 	}
 	if s.LabelsFile != "" && s.format() != FormatNPY && s.format() != FormatIDX && !open {
-		v.addf("labels_file is for format: npy or idx")
+		v.addf("labels_file needs format: npy or idx")
 	}
 	listed := v.indexColumns()
 	if s.IsSparse() && s.Missing != nil {
-		v.addf("missing: sparse records have no missing values; use dense: true")
+		v.addf("missing cannot be set, because sparse records have no missing values; use dense: true")
 	}
 	switch {
 	case s.Range != nil:
 		v.numericRange("range", s.Range, "")
 	case listed < s.Features:
-		v.addf("range is missing; it is the public [lo, hi] of the features that columns does not list")
+		v.addf("range is missing; it must be the public [lo, hi] of all features that columns does not list")
 	}
 }
 
@@ -135,29 +136,30 @@ func (v *validator) indexColumns() (listed int) {
 	positions := map[int]bool{}
 	for _, c := range s.Columns {
 		if c.Field != "" {
-			v.addf("column %q: field is for files that name their columns", c.Name)
+			v.addf("column %q has a field, but field is only for files that name their columns", c.Name)
 		}
 		switch c.RoleOf() {
 		case RoleLabel, RoleGroup, RolePerson:
 			if c.Position != 0 {
-				v.addf("column %q: label, group and person are found by the format (the label of a LIBSVM file is its first "+
-					"token); remove position", c.Name)
+				v.addf("column %q has a position, but the format determines where label, group and person are (the "+
+					"label of a LIBSVM file is its first token); remove position", c.Name)
 			}
 			if c.RoleOf() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX || s.Format == FormatImages) {
-				v.addf("column %q: %s has no query groups; use libsvm or npz", c.Name, s.Format)
+				v.addf("column %q cannot be a group, because %s has no query groups; use libsvm or npz", c.Name, s.Format)
 			}
 			if c.RoleOf() == RolePerson && s.format() != FormatNPZ {
-				v.addf("column %q: among files with numbered features, only npz has persons", c.Name)
+				v.addf("column %q cannot be a person, because among files with numbered features only npz has persons", c.Name)
 			}
 			continue
 		case RoleID, RoleIgnore:
-			v.addf("column %q: a file with numbered features has a label, a group and features only (npz also persons)", c.Name)
+			v.addf("column %q: a file with numbered features can have only a label, a group and features (npz can "+
+				"also have persons)", c.Name)
 			continue
 		}
 		listed++
 		switch {
 		case c.Position < 1 || c.Position > s.Features:
-			v.addf("position of column %q is %d, want its index from 1 to features", c.Name, c.Position)
+			v.addf("the position of column %q is %d, but it must be its index from 1 to features", c.Name, c.Position)
 		case positions[c.Position]:
 			v.addf("position %d is used twice", c.Position)
 		}
@@ -166,7 +168,7 @@ func (v *validator) indexColumns() (listed int) {
 			v.addf("column %q: numbered features are numeric", c.Name)
 		}
 		if s.IsSparse() && c.Missing != nil {
-			v.addf("column %q: sparse records have no missing values; use dense: true", c.Name)
+			v.addf("column %q cannot set missing, because sparse records have no missing values; use dense: true", c.Name)
 		}
 	}
 	return listed

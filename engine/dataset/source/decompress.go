@@ -176,5 +176,5 @@ func (u *Unpacked) ReadError(name string, rows int, err error) error {
 const (
 	RuleTruncated  = "the compressed file is truncated; fetch it again"
 	RuleBadPacked  = "the compressed file is damaged; fetch it again"
-	ruleZstdWindow = "the zstd window is larger than 128 MiB; compress the file with --long=27 or less"
+	ruleZstdWindow = "the zstd window is larger than 128 MiB; compress the file again with --long=27 or less"
 )

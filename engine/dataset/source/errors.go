@@ -46,4 +46,4 @@ func (e *ParseError) Error() string {
 }
 
 // RuleEmpty is the rule broken by a file without rows.
-const RuleEmpty = "file has no rows; give a file with at least 2"
+const RuleEmpty = "the file has no rows; give a file with at least 2"

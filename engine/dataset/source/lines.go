@@ -189,7 +189,7 @@ func (u *Unpacked) guessLines(size int64, colons bool) (z Sizes) {
 }
 
 // RuleTooLong is the rule broken by a row that is too long.
-const RuleTooLong = "row is longer than 64 MiB; look for a quote that is never closed"
+const RuleTooLong = "the row is longer than 64 MiB; look for a quote that is never closed"
 
 // Encodings of text files other than UTF-8.
 const (

@@ -69,9 +69,10 @@ func CutToken(b []byte) (token, rest []byte) {
 
 // The rules of a sparse row.
 const (
-	RuleNoPair        = "want INDEX:VALUE pairs after the label (if this is a CSV file, set format: csv)"
-	RuleIndex         = "index is not a whole number of at least 1; LIBSVM indices count from 1"
-	RuleIndexOrder    = "indices must increase within a row; sort the row and remove duplicates"
-	RuleQIDFirst      = "query id (qid:) comes after the features; put it right after the label"
-	ruleAboveFeatures = "index is above features; raise features in the schema, or correct the row"
+	RuleNoPair = "the text after the label is not a list of INDEX:VALUE pairs (if this is a CSV file, set " +
+		"format: csv)"
+	RuleIndex         = "the index is not a whole number of at least 1; LIBSVM indices count from 1"
+	RuleIndexOrder    = "the indices do not increase within the row; sort the row and remove duplicates"
+	RuleQIDFirst      = "the query id (qid:) comes after the features; put it right after the label"
+	ruleAboveFeatures = "the index is larger than features; raise features in the schema, or correct the row"
 )

@@ -160,7 +160,8 @@ func keyOf(tk *token.Token) string {
 func guarded(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = errors.New("the YAML cannot be parsed; write it in the simple form of the documentation")
+			err = errors.New("the file cannot be parsed as YAML; write it in the simple form that the documentation " +
+				"describes")
 		}
 	}()
 	return f()
@@ -200,7 +201,7 @@ func (l *levels) check(tk *token.Token) error {
 		l.columns = append(l.columns, column)
 	}
 	if l.brackets+len(l.columns) > MaxLevels {
-		return at(tk, fmt.Sprintf("more than %d levels of lists and mappings", MaxLevels))
+		return at(tk, fmt.Sprintf("there are more than %d levels of lists and mappings", MaxLevels))
 	}
 	return nil
 }

@@ -196,10 +196,11 @@ func isDateStyle(s *excelize.Style) bool {
 
 // The rules of a workbook.
 const (
-	RuleDamaged = "the workbook is damaged, too large or not one of Office Open XML; save it as .xlsx again, or save the " +
-		"sheet as \"CSV UTF-8\""
-	ruleSheets  = "the workbook has several sheets with cells; name one: sheet in the schema, --sheet for a draft"
-	RuleFormula = "a formula without a computed result; open the workbook in a spreadsheet program, save it there, and " +
+	RuleDamaged = "the workbook is damaged, too large or not an Office Open XML file; save it as .xlsx again, or " +
+		"save the sheet as \"CSV UTF-8\""
+	ruleSheets = "the workbook has several sheets with cells; name one sheet with sheet in the schema, or with " +
+		"--sheet for a draft"
+	RuleFormula = "a formula has no computed result; open the workbook in a spreadsheet program, save it there, and " +
 		"read that file"
-	ruleNoSheet = "the workbook has no such sheet with cells; correct sheet (--sheet for a draft)"
+	ruleNoSheet = "the workbook has no such sheet with cells; correct sheet in the schema (or --sheet for a draft)"
 )

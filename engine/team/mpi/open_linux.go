@@ -76,8 +76,8 @@ func Open(o Options) (*Team, error) {
 	t.rank, t.size = int(rank), int(size)
 	if n := started(os.Getenv); t.size == 1 && n > 1 {
 		// Each process would train and charge the privacy budget separately.
-		return nil, unavailable("the launcher started %d processes, but %s sees one process, because it belongs to another "+
-			"MPI; name the launcher's library (DYAD_LIBMPI)", n, t.library)
+		return nil, unavailable("the launcher started %d processes, but %s sees only one process, because the "+
+			"library belongs to another MPI; name the library of the launcher (DYAD_LIBMPI)", n, t.library)
 	}
 	return t, nil
 }
@@ -191,7 +191,7 @@ func (t *Team) AllGather(ctx context.Context, x []float64, counts, at []int) err
 		return nil // every rank returns here, because the length is the same on every rank
 	}
 	if len(x) > math.MaxInt32 {
-		return fmt.Errorf("mpi: a gather has %d numbers, want fewer than 2^31", len(x))
+		return fmt.Errorf("mpi: a gather has %d numbers, but it must have fewer than 2^31", len(x))
 	}
 	places := make([]int32, 2*t.size)
 	for r := range counts {
@@ -211,7 +211,7 @@ func (t *Team) Broadcast(ctx context.Context, x []float64) error {
 		return nil
 	}
 	if len(x) > math.MaxInt32 {
-		return fmt.Errorf("mpi: a broadcast has %d numbers, want fewer than 2^31", len(x))
+		return fmt.Errorf("mpi: a broadcast has %d numbers, but it must have fewer than 2^31", len(x))
 	}
 	deadline := t.deadline
 	if t.rank > 0 {
