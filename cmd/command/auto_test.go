@@ -18,7 +18,7 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 	var outputs [2]string
 	for i, more := range [][]string{nil, {"--algorithm", "auto"}} {
 		code, out, errs := dyad(t, dir, append([]string{"plan", "-n", "300", "--schema", "patients.yaml"}, more...)...)
-		if outputs[i] = out; code != exitOK || !strings.Contains(out, "algorithm   moments") || !strings.Contains(out, "chosen by auto: no loss was asked for") || !strings.Contains(out, "least squares") {
+		if outputs[i] = out; code != exitOK || !strings.Contains(out, "algorithm   moments") || !strings.Contains(out, "chosen by auto: no loss was given") || !strings.Contains(out, "least squares") {
 			t.Errorf("plan %v: exit %d\n%s", more, code, out+errs)
 		}
 	}
@@ -44,8 +44,8 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 	for args, says := range map[string]string{
 		"--second-moments none": "the flags make it 0 steps",
 		"--steps 5":             "the flags make it 5 steps",
-		"--steps 2":             "pays for two logistic steps\n",
-		"--class-balance 0.3":   "pays for two logistic steps\n",
+		"--steps 2":             "where two logistic steps are worth their share of the budget\n",
+		"--class-balance 0.3":   "where two logistic steps are worth their share of the budget\n",
 	} {
 		ends(t, dir, exitOK, says, append([]string{"plan", "-n", "50000", "-d", "4"}, strings.Fields(args)...)...)
 	}
