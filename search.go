@@ -221,8 +221,8 @@ func (s *Search) fits(data []*Data) error {
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
 			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
-				return input.Errorf("dyad: the plan is for %d labelled records with up to %d rows each (0 means one "+
-					"row)", want.Records, want.PersonRows)
+				return input.Errorf("dyad: the plan is for %d labelled records with up to %d rows each (0 means one row), but "+
+					"these data do not match; plan with Data.Shape", want.Records, want.PersonRows)
 			}
 			continue
 		}

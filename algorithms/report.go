@@ -130,7 +130,7 @@ func (r *streamRule) facts(p *Plan, to *Facts) {
 		text += "; the state holds functions of all records and must be kept as private as the records"
 	}
 	if regret := f.AddSome("regret_bound", p.Regret); regret != 0.0 {
-		text += fmt.Sprintf("; expected regret over all updates at most %.4g", regret)
+		text += fmt.Sprintf("; the expected regret over all updates is at most %.4g", regret)
 	}
 	to.Add("stream", f)
 	to.Line("stream", "%s", text)
