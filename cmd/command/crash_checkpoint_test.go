@@ -48,11 +48,11 @@ var checkpointMatrix = []checkpointCell{
 	{"interrupt", "checkpoint saved#7", exitCancelled, pending, 7, resumeIt, false},
 	{"interrupt", "training#1", exitCancelled, pending, 10, resumeIt, false},
 
-	{"disk full", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint after step 8", true},
-	{"disk full", "checkpoint written#7", exitResource, pending, 7, "no checkpoint after step 8", false},
-	{"disk full", "bound#1", exitResource, pending, 0, "no checkpoint after step 1", false},
-	{"ledger folder read-only", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint after step 8", false},
-	{"ledger folder read-only", "checkpoint written#7", exitResource, pending, 6, "no checkpoint after step 7", false},
+	{"disk full", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint was written after step 8", true},
+	{"disk full", "checkpoint written#7", exitResource, pending, 7, "no checkpoint was written after step 8", false},
+	{"disk full", "bound#1", exitResource, pending, 0, "no checkpoint was written after step 1", false},
+	{"ledger folder read-only", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint was written after step 8", false},
+	{"ledger folder read-only", "checkpoint written#7", exitResource, pending, 6, "no checkpoint was written after step 7", false},
 
 	{"same run", "checkpoint saved#7", exitInput, overtaken, 7, "was released on", true},
 	{"same run", "training#1", exitInput, overtaken, 10, "was released on", false},
