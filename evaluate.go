@@ -156,7 +156,7 @@ func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*In
 	o.L2, o.Rays, o.On = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20), cmp.Or(o.On, d)
 	for _, d := range []*Data{d, o.On} {
 		if err := (input.Needs{Labels: "influence needs labels; read the data with Open",
-			Ungrouped: "influence is for pairs of all records, but these data have query groups"}).Of(d.lacks()); err != nil {
+			Ungrouped: "influence needs pairs of all records, but these data have query groups"}).Of(d.lacks()); err != nil {
 			return nil, err
 		}
 	}

@@ -190,10 +190,10 @@ func (o FigureOptions) check(groups, graded bool) error {
 func (o FigureOptions) Comparable() error {
 	needs := input.Needs{
 		Scores: "only models of scores are compared, and a metric has no scores",
-		Linear: "this version compares only linear models of scores; evaluate each network alone: both evaluations " +
-			"are charged",
-		Rows: "the private difference of two models compares rows, but the schema has persons with several rows; " +
-			"evaluate each model alone: both are charged",
+		Linear: "this version compares only linear models of scores; evaluate each network alone, which charges both " +
+			"evaluations",
+		Rows: "the private difference of two models compares rows, but the schema has persons with several rows; evaluate " +
+			"each model alone, which charges both evaluations",
 		TwoClasses: "only models of two classes are compared, but the labels are grades",
 	}
 	if err := cmp.Or(needs.Of(o.Model.lacks()), needs.Of(o.Compare.lacks())); err != nil {
@@ -204,7 +204,7 @@ func (o FigureOptions) Comparable() error {
 		return input.Errorf("dyad: %s and %s use different labels for the two classes, so their AUCs cannot be "+
 			"compared", o.Names.Model, o.Names.Compare)
 	case o.Threshold != 0 || o.Thresholds != nil || o.MeanLoss || o.LossRange != nil || o.Reference != "":
-		return input.Errorf("dyad: a comparison gives the difference of two AUCs alone; leave out threshold, thresholds, " +
+		return input.Errorf("dyad: a comparison gives only the difference of two AUCs; leave out threshold, thresholds, " +
 			"loss and reference")
 	}
 	return nil
@@ -264,8 +264,8 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	switch got := d.Shape(); {
 	case got.Records != p.Options.Records || got.PersonRows != p.Options.PersonRows ||
 		got.Provenance != p.Options.Provenance:
-		return input.Errorf("dyad: the plan is for %d records with up to %d rows each (0 means one row), and these "+
-			"data have another number or schema; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
+		return input.Errorf("dyad: the plan is for %d records with up to %d rows each (0 means one row), but these data "+
+			"have another number of records or another schema; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
 	case (o.Compare != nil) != (d.Compared != nil):
 		return input.Errorf("dyad: FigureData.Compared and FigureOptions.Compare belong together; set both or neither")
 	case d.Compared != nil && d.Compared.Records.Len() != d.Records.Len():
@@ -407,11 +407,12 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 			trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
 		return input.Errorf("dyad: the ids of the persons are private, so --holdout splits them by their order in the file, "+
-			"but this is not the file of run %s, which trained the model: persons of the training could be held out here; name "+
-			"that file, unchanged, or train with ids: public, whose split depends on the ids alone", m.Run)
+			"but this is not the file of run %s, which trained the model, so persons of the training could be held out here; "+
+			"name that file, unchanged, or train with ids: public, because that split depends only on the ids", m.Run)
 	case !same && d.Rest > 0:
-		note("this is not the file of run %s, which trained the model: --holdout gives what that training held out only if "+
-			"both files have the same %s; otherwise training records may be evaluated, and these figures are too good", m.Run,
+		note("this is not the file of run %s, which trained the model; --holdout gives the records that the training held "+
+			"out only if both files have the same %s; otherwise training records may be evaluated, and these figures "+
+			"are too good", m.Run,
 			map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
 	}
 	return nil

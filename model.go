@@ -162,7 +162,8 @@ func Load(path string) (*Model, error) {
 		case m.Format == clustersFormat:
 			return ErrClusters
 		case m.Format != modelFormat && m.Format != networkFormat || m.Format != m.format():
-			return fmt.Errorf("has format %q, this program reads %q, and %q for networks", m.Format, modelFormat, networkFormat)
+			return fmt.Errorf("has format %q, but this program reads %q, and %q for networks", m.Format,
+				modelFormat, networkFormat)
 		}
 		return files.Damaged(m.complete())
 	})
@@ -193,7 +194,7 @@ func (m *Model) complete() error {
 		return errors.New("it needs an encoder and the number of weights that its features require")
 	}
 	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
-		return fmt.Errorf("it has standard errors for %d weights, but %d weights", len(m.WeightErrors), len(m.Weights))
+		return fmt.Errorf("it has standard errors for %d weights, but it has %d weights", len(m.WeightErrors), len(m.Weights))
 	}
 	wrong := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat64) }
 	if slices.ContainsFunc(m.WeightErrors, func(e float64) bool { return wrong(e) || e < 0 }) {

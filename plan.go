@@ -103,7 +103,7 @@ func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 		return nil, "", err
 	}
 	if _, moments := c.Algorithm.(algorithms.Moments); !moments || s.ColumnOf(dataset.RoleGroup) != nil {
-		return none, "the rule for bases is for scores from moments without query groups", nil
+		return none, "the rule for bases applies only to scores from moments without query groups", nil
 	}
 	basis, reason := algorithms.ChooseBasis(n, n*max(1, shape.PersonRows), o.Budget(n), s.DimWith)
 	if basis == dataset.BasisNone {
@@ -131,11 +131,12 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	_, metric := c.Algorithm.(algorithms.MomentMetric)
 	switch {
 	case (moments || metric) && t.asserted:
-		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg: no constant of a loss is in its guarantee",
+		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg, because no constant of a loss is part of "+
+			"its guarantee",
 			c.Algorithm.Info().Name)
 	case metric && o.On.Precise():
-		return nil, input.Errorf("dyad: moment-metric does not take a precision (--precision): its sums are in float64, and " +
-			"it has no pair gradients")
+		return nil, input.Errorf("dyad: moment-metric does not take a precision (--precision), because its sums are in " +
+			"float64 and it has no pair gradients")
 	case metric && o.Loss.Named():
 		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave the loss (--loss) and its parameters out, or " +
 			"choose another algorithm")
@@ -146,7 +147,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 		}
 		if o.Loss.Named() && (o.Loss.Name != square || o.Loss.Clip != 0 ||
 			o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
-			return nil, input.Errorf("dyad: moments minimises the square loss only; leave the loss (--loss) and its parameters " +
+			return nil, input.Errorf("dyad: moments minimises only the square loss; leave the loss (--loss) and its parameters " +
 				"out, or choose moments-descent, which starts at the moments")
 		}
 		o.Loss = own
@@ -281,7 +282,7 @@ func (p Shape) same(d *Data) error {
 	s, other := d.Shape(), ""
 	switch {
 	case s.Records != p.Records || s.Features != p.Features:
-		other = fmt.Sprintf("%d records of %d features, but the data have %d of %d", p.Records, p.Features,
+		other = fmt.Sprintf("%d records of %d features, but the data have %d records of %d features", p.Records, p.Features,
 			s.Records, s.Features)
 	case !slices.Equal(s.Groups, p.Groups):
 		other = "other query groups than the data have"

@@ -101,8 +101,9 @@ func searchable(s Setting, first Shape) error {
 	case s.Options.Mode != algorithms.Certified:
 		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
 	case s.Shape.Records != first.Records || s.Shape.PersonRows != first.PersonRows:
-		return input.Errorf("dyad: setting %s is for %d records with up to %d rows each (0 means one row), but the "+
-			"search is for %d and %d; all settings need the same records", s.Name, s.Shape.Records, s.Shape.PersonRows,
+		return input.Errorf("dyad: setting %s is for %d records with up to %d rows each (0 means one row), but the search "+
+			"is for %d records with up to %d rows each; all settings need the same records", s.Name, s.Shape.Records,
+			s.Shape.PersonRows,
 			first.Records, first.PersonRows)
 	}
 	return wholeRecords("a search", s.Shape)
@@ -126,7 +127,7 @@ func (s Shape) lacks() input.Lacks {
 func scoring(task string, n *Network) error {
 	return input.Needs{
 		Scores: "a search compares settings by the AUC of their scores, but a metric has no scores",
-		Linear: "a search compares only linear models of scores; evaluate each network alone: each is charged",
+		Linear: "a search compares only linear models of scores; evaluate each network alone, which charges each evaluation",
 	}.Of(input.Lacks{Scores: task == Metric, Linear: n != nil})
 }
 
@@ -220,8 +221,8 @@ func (s *Search) fits(data []*Data) error {
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
 			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
-				return input.Errorf("dyad: the plan is for %d labelled records with up to %d rows each (0 means one "+
-					"row)", want.Records, want.PersonRows)
+				return input.Errorf("dyad: the plan is for %d labelled records with up to %d rows each (0 means one row), but "+
+					"these data do not match; plan with Data.Shape", want.Records, want.PersonRows)
 			}
 			continue
 		}

@@ -259,14 +259,14 @@ func (t *Study) Fits(d *Data, public bool) error {
 	}
 	switch {
 	case t.options.Balanced && !public:
-		return input.Errorf("dyad: --balance would select users by their labels, which reveals the labels: the option is " +
+		return input.Errorf("dyad: --balance would select users by their labels, which reveals the labels; the option is " +
 			"only for data declared public")
 	case t.Guarantee.Kind != privacy.LocalDP && !public:
 		return input.Errorf("dyad: method %s does not protect whole records, so it needs data that are declared public: "+
 			"--public-data", t.Method)
 	case d.Records.Units() != t.Users || d.Records.Dim() != t.Dim:
-		return input.Errorf("dyad: the study is planned for %d users with %d features, but the data have %d with %d; plan "+
-			"with Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
+		return input.Errorf("dyad: the study is planned for %d users with %d features, but the data have %d users with %d "+
+			"features; plan with Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
 	}
 	return nil
 }
@@ -310,7 +310,8 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 		if public { // the guarantee covers the messages, which are private whatever the data are
 			if seeded {
 				g.Warnings = append(slices.Clone(g.Warnings),
-					"reproducible, noise is not secret: the guarantee holds for users who draw their own")
+					"the simulation is reproducible, so its noise is not secret; the guarantee holds for users who draw "+
+						"their own noise")
 			}
 		} else { // the guarantee covers the charged release, the model, in the words of the charge
 			g.Warnings = append(slices.Clone(g.Warnings), r.Guarantee.Warnings...)

@@ -92,7 +92,7 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("algorithms: loss %s: %w", s.Kernel.Problem().Loss.Name(), err)
 	}
 	if !(s.L2 >= 0) || s.L2 > 1e300 {
-		return fmt.Errorf("algorithms: the L2 weight is %v, must be finite and not negative", s.L2)
+		return fmt.Errorf("algorithms: the L2 weight is %v, but must be finite and not negative", s.L2)
 	}
 	if s.Mode < Certified || s.Mode > NonPrivate {
 		return fmt.Errorf("algorithms: mode %d is unknown", s.Mode)

@@ -27,14 +27,14 @@ func checkApplies(i Info, s Spec) error {
 	case !i.Supports(s.Mode):
 		return refused("%s has no %s mode; it offers %v", i.Name, s.Mode, i.Modes)
 	case s.PaperUnsound && (s.Mode != Paper || i.Unsound == ""):
-		return refused("--paper-unsound changes the schedule of paper mode of offpairstrc, offpairc, onpairstrc, onpairc "+
-			"and dpgdc2, not %s in %s mode; leave it out", i.Name, s.Mode)
+		return refused("--paper-unsound changes only the schedule of paper mode of offpairstrc, offpairc, onpairstrc, "+
+			"onpairc and dpgdc2, and does not apply to %s in %s mode; leave --paper-unsound out", i.Name, s.Mode)
 	case p.Candidates.Choose > 0 && i.Name != (Moments{}).Info().Name:
 		return refused("%s chooses no pairs of columns, but the schema has choose_interactions; leave out "+
-			"choose_interactions, name pairs in interactions, or choose moments", i.Name)
+			"choose_interactions, name pairs in interactions, or choose the algorithm moments", i.Name)
 	case p.ByPerson() && i.NoPersons != "":
 		return refused("%s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, "+
-			"or give each person one row and leave the role out", i.Name, i.NoPersons)
+			"or give each person one row and remove the role person from the schema", i.Name, i.NoPersons)
 	case !i.Learns(p.Loss) && i.ScoresOnly:
 		return refused("%s learns linear scores, but loss %s is for a metric; use dpgdsc", i.Name, p.Loss.Name())
 	case !i.Learns(p.Loss):
@@ -60,7 +60,7 @@ func checkApplies(i Info, s Spec) error {
 	case len(p.Groups) > 0 && i.NoGroups != "":
 		return refused("%s %s", i.Name, i.NoGroups)
 	case len(p.Groups) > 0 && s.Mode == Paper:
-		return refused("the paper's %s has no query groups; use certified mode", i.Name)
+		return refused("the paper's %s does not support query groups; use certified mode", i.Name)
 	}
 	return nil
 }
@@ -86,7 +86,7 @@ func checkSmooth(name string, s Spec) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %s releases the result of a descent, which is stable for convex smooth losses only, but "+
-		"loss %s is %s; use gradient-perturbation or dpgdc2, which add noise to every gradient, or a smoothed convex "+
-		"loss", ErrAssumption, name, s.Kernel.Problem().Loss.Name(), lacks)
+	return fmt.Errorf("%w: %s releases the result of a descent, which is stable only for convex smooth losses, but loss "+
+		"%s is %s; use gradient-perturbation or dpgdc2, which add noise to every gradient, or choose a smoothed convex loss",
+		ErrAssumption, name, s.Kernel.Problem().Loss.Name(), lacks)
 }

@@ -60,33 +60,34 @@ func Choose(q Question) Choice {
 	}
 	switch {
 	case len(p.Groups) > 0 && (!scores || q.LossNamed || !sums):
-		return q.descent("query groups: moments within groups are for scores without a loss that was asked for, on a device " +
+		return q.descent("the data have query groups, but moments within groups need scores, no given loss and a device " +
 			"that sums moments")
 	case len(p.Groups) > 0:
 		return q.choice(Moments{},
-			"query groups, and no loss was asked for: the moments of clipped differences within groups are one release")
+			"the data have query groups, and no loss was given; the moments of clipped differences within groups are one release")
 	case p.LabelLimit() > 2:
-		return q.descent("graded labels: moments are for two classes")
+		return q.descent("the labels are graded, but moments need two classes")
 	case !sums:
 		return q.descent("moments are not summed on this device")
 	case !scores && q.LossNamed:
-		return q.descent("the loss of a metric was asked for, and moments minimise none")
+		return q.descent("the loss of a metric was given, but moments minimise no loss")
 	case !scores && (s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0):
 		return q.descent(fmt.Sprintf("a metric from moments needs delta > 0, at most %d features and no L2 term",
 			maxRuleMoments))
 	case !scores:
-		return q.choice(MomentMetric{}, "a metric, and no loss was asked for: the moments of both classes have one")
+		return q.choice(MomentMetric{}, "no loss was given for the metric, and the moments of both classes determine a metric")
 	case q.LossNamed && !isLeastSquares(p.Loss):
-		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was asked for, and the moments are a start for any loss",
+		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was given, and a descent on any loss can start at "+
+			"the moments",
 			p.Loss.Name()))
 	case q.LossNamed:
 		return q.choice(Moments{},
-			"the square loss was asked for, and moments minimise it over all pairs, those of one class included")
+			"the square loss was given, and moments minimise the square loss over all pairs, also pairs of one class")
 	case t <= mostSignal:
 		return q.choice(Moments{}, fmt.Sprintf("no loss was given, and %s is at most %d, where moments without steps "+
 			"are best", ratio, mostSignal))
 	case s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0:
-		return q.choice(Moments{}, fmt.Sprintf("no loss was asked for; logistic steps need delta > 0, at most %d features "+
+		return q.choice(Moments{}, fmt.Sprintf("no loss was given; logistic steps need delta > 0, at most %d features "+
 			"and no L2 term", maxRuleMoments))
 	}
 	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was given, and %s is above %d, where two logistic steps "+
@@ -112,7 +113,7 @@ func (q Question) descent(reason string) Choice {
 	c := q.choice(DPGDSC{}, reason)
 	switch {
 	case !smooth:
-		c = q.choice(GradientPerturbation{}, reason+"; gradients get noise, as this one is not smooth and convex")
+		c = q.choice(GradientPerturbation{}, reason+"; every gradient gets noise, because this loss is not smooth and convex")
 	case c.L2 == 0:
 		c = q.choice(DPGDC{}, reason)
 	}
@@ -137,7 +138,8 @@ func (c Choice) Plan(s Spec) (*Plan, error) {
 	p, err := c.Algorithm.Plan(s)
 	if err != nil {
 		if c.Reason != "" {
-			err = fmt.Errorf("%w (%s was chosen by auto: %s; --algorithm names another)", err, c.Algorithm.Info().Name, c.Reason)
+			err = fmt.Errorf("%w (%s was chosen by auto: %s; choose another algorithm with --algorithm)", err,
+				c.Algorithm.Info().Name, c.Reason)
 		}
 		return nil, err
 	}

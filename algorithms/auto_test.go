@@ -61,9 +61,9 @@ func TestChoose(t *testing.T) {
 		"small":           {question(t, 500, 8, nil), "moments", "at most 128"},
 		"large":           {question(t, 50000, 8, nil), "moments", "above 128, where two logistic steps are worth"},
 		"large, ridge":    {with(question(t, 50000, 8, nil), func(q *algorithms.Question) { q.L2 = &ridge }), "moments", "no L2 term"},
-		"square":          {lossNamed(named(t, "square")), "moments", "over all pairs, those of one class included"},
-		"logistic, named": {lossNamed(engine.Logistic{}), "moments-descent", "logistic loss was asked for"},
-		"hinge, named":    {lossNamed(named(t, "hinge")), "moments-descent", "hinge loss was asked for"},
+		"square":          {lossNamed(named(t, "square")), "moments", "over all pairs, also pairs of one class"},
+		"logistic, named": {lossNamed(engine.Logistic{}), "moments-descent", "logistic loss was given"},
+		"hinge, named":    {lossNamed(named(t, "hinge")), "moments-descent", "hinge loss was given"},
 		"pure": {question(t, 500, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
 			b.Delta = 0
 		}), "moments", "no loss"},
@@ -75,10 +75,10 @@ func TestChoose(t *testing.T) {
 		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "query groups"},
 		"grades": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.LabelValues = engine.AnyLabels
-		}), "dpgdsc", "graded labels"},
+		}), "dpgdsc", "labels are graded"},
 		"persons, a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.PersonRows = 3
-		}), func(q *algorithms.Question) { q.LossNamed = true }), "moments-descent", "logistic loss was asked for"},
+		}), func(q *algorithms.Question) { q.LossNamed = true }), "moments-descent", "logistic loss was given"},
 		"device": {question(t, 500, 8, func(_ *engine.Problem, _ *privacy.Budget, b *engine.Backend) {
 			*b = noMoments{*b}
 		}), "dpgdsc", "this device"},
@@ -90,7 +90,7 @@ func TestChoose(t *testing.T) {
 		}), "gradient-perturbation", "this device"},
 		"metric": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.Loss = engine.MahalanobisLogistic{}
-		}), "moment-metric", "no loss was asked for"},
+		}), "moment-metric", "no loss was given"},
 		"metric with a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.Loss = engine.MahalanobisLogistic{}
 		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "the loss of a metric"},
@@ -155,8 +155,8 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 			text := warned(60, 0.1)
 			var n int
 			var epsilon float64
-			from := strings.Index(text, "options unchanged, ")
-			must.Get(fmt.Sscanf(text[max(0, from):], "options unchanged, n = %d, or epsilon = %g", &n, &epsilon))(t, fmt.Sprintf("%s, delta %v: %q", name, delta, text))
+			from := strings.Index(text, "unchanged, ")
+			must.Get(fmt.Sscanf(text[max(0, from):], "unchanged, n = %d, or epsilon = %g", &n, &epsilon))(t, fmt.Sprintf("%s, delta %v: %q", name, delta, text))
 			if a, b := warned(n, 0.1), warned(60, epsilon); a != "" || b != "" {
 				t.Errorf("%s, delta %v: n = %d and epsilon = %v are warned about: %q, %q", name, delta, n, epsilon, a, b)
 			}
@@ -181,7 +181,7 @@ func TestWarningsWithTheDefaultDelta(t *testing.T) {
 	}
 	text := warned(5000)
 	var n int
-	if _, err := fmt.Sscanf(text[max(0, strings.Index(text, "options unchanged, ")):], "options unchanged, n = %d", &n); err != nil {
+	if _, err := fmt.Sscanf(text[max(0, strings.Index(text, "unchanged, ")):], "unchanged, n = %d", &n); err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
 	if text := warned(n); text != "" {

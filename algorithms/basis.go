@@ -34,16 +34,18 @@ func ChooseBasis(n, rows int, b privacy.Budget, dim func(basis string) (d int, o
 		return noBasis, fmt.Sprintf("%s makes too many features", curvedBasis)
 	}
 	if plain, ok := dim(noBasis); ok && plain == d {
-		return noBasis, "no column has numbers that a basis could bend"
+		return noBasis, "no column has numbers to which a basis could be applied"
 	}
 	if numbers := float64(rows) * float64(d); numbers > mostCurved {
-		return noBasis, fmt.Sprintf("%s would make %.3g numbers of %d rows, but a basis that no schema names may "+
-			"make at most %d (1 GiB); name the basis to use it anyway", curvedBasis, numbers, rows, mostCurved)
+		return noBasis, fmt.Sprintf("%s would need %.3g numbers for %d rows, but a basis that the schema does not name may "+
+			"need at most %d (1 GiB); name the basis in the schema to use the basis anyway", curvedBasis, numbers,
+			rows, mostCurved)
 	}
 	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
 	if t >= leastCurved {
-		return curvedBasis, fmt.Sprintf("n mu/sqrt d = %.3g with its %d features is at least %d", t, d, leastCurved)
+		return curvedBasis, fmt.Sprintf("n mu/sqrt d = %.3g for the %d features of this basis, which is at least %d", t,
+			d, leastCurved)
 	}
-	return noBasis, fmt.Sprintf("n mu/sqrt d = %.3g with the %d features of %s, and %d would pay for them", t, d,
+	return noBasis, fmt.Sprintf("n mu/sqrt d = %.3g for the %d features of %s, but a basis needs at least %d", t, d,
 		curvedBasis, leastCurved)
 }

@@ -123,7 +123,7 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 		return k, nil
 	}
 	refuse := func(why any) (*keeper, error) {
-		return nil, fmt.Errorf("%w: %s: %v; remove it to start the run from step 1, at no further cost",
+		return nil, fmt.Errorf("%w: %s: %v; remove the file to start the run from step 1, at no further cost",
 			ErrCheckpoint, k.path, why)
 	}
 	if err != nil {
@@ -135,7 +135,8 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 	case err != nil:
 		return refuse(err)
 	case from.Format != checkpointFormat && from.Format != oldCheckpoint:
-		return refuse(fmt.Sprintf("it has format %q, but this program reads %q and %q", from.Format, oldCheckpoint,
+		return refuse(fmt.Sprintf("the checkpoint has format %q, but this program reads %q and %q",
+			from.Format, oldCheckpoint,
 			checkpointFormat))
 	case from.Run != o.Resume:
 		return refuse(fmt.Sprintf("it is of run %q", from.Run))
@@ -241,7 +242,7 @@ func (k *keeper) keep(done int, order []int32, vectors ...[]float64) {
 	}
 	failed := func(err error) {
 		if k.o.Checkpoints.Failed != nil {
-			k.o.Checkpoints.Failed(fmt.Errorf("algorithms: no checkpoint after step %d: %w", done, err))
+			k.o.Checkpoints.Failed(fmt.Errorf("algorithms: no checkpoint was written after step %d: %w", done, err))
 		}
 	}
 	if k.next.Records == "" {

@@ -110,7 +110,8 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 				if plan.Aim.Loss == "no loss" {
 					name = "moment-metric --task metric"
 				}
-				reason = errors.New(plan.Aim.apart + ": its noise has no length that compares with these; see dyad plan " +
+				reason = errors.New(plan.Aim.apart + ": its noise cannot be compared with the noise of these algorithms; " +
+					"see dyad plan " +
 					"--algorithm " + name)
 			}
 			if reason == nil {

@@ -65,7 +65,7 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	full := schedule.Constant * composed.Sensitivity() * math.Sqrt(steps) / account.GDPMu(s.Budget.Epsilon, s.Budget.Delta)
-	p.Guarantee.Derivation += fmt.Sprintf("; %d steps that could all be seen would need sigma = %.6g",
+	p.Guarantee.Derivation += fmt.Sprintf("; if all %d steps could be seen, they would need sigma = %.6g",
 		schedule.Steps, full)
 	return p, nil
 }

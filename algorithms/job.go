@@ -261,7 +261,7 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 			r.warn(PaperUnsound)
 		}
 		if g.Kind != privacy.None {
-			r.warn("the data were declared public: no budget was charged. On private data this run would be " + g.String())
+			r.warn("the data were declared public, so no budget was charged. On private data this run would be " + g.String())
 		}
 		return privacy.NewPublicSession(source, p.Events())
 	case o.Ledger == nil:

@@ -65,7 +65,8 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 		return nil, fmt.Errorf("%w: %s protects rows, but the schema has persons with several rows; make a table of one row "+
 			"for each person", ErrAssumption, name)
 	case s.Records < 1 || s.Features < 1:
-		return nil, fmt.Errorf("%w: %s has %d records with %d features, want at least one of each", ErrAssumption, name,
+		return nil, fmt.Errorf("%w: %s has %d records with %d features, want at least one record and one feature",
+			ErrAssumption, name,
 			s.Records, s.Features)
 	}
 	if err := s.Budget.Validate(); err != nil {
@@ -106,7 +107,7 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 // are equal. For this reason an ambiguous string is quoted, and no String method is called.
 func fieldsOf(v reflect.Value) (string, error) {
 	if v.Kind() != reflect.Struct {
-		return "", fmt.Errorf("it is a %v, but must be a struct by value: a plan cannot name the target of a pointer",
+		return "", fmt.Errorf("it is a %v, but must be a struct by value, because a plan cannot name the target of a pointer",
 			v.Kind())
 	}
 	var all []string
@@ -129,8 +130,8 @@ func fieldsOf(v reflect.Value) (string, error) {
 				return "", err
 			}
 		default:
-			return "", fmt.Errorf("field %s of %v is a %v, want bool, int, float64, string or a struct of these: a plan could "+
-				"not tell two values apart", v.Type().Field(i).Name, v.Type(), f.Type())
+			return "", fmt.Errorf("field %s of %v is a %v; want bool, int, float64, string or a struct of these types, because "+
+				"a plan could not tell two values of another type apart", v.Type().Field(i).Name, v.Type(), f.Type())
 		}
 		all = append(all, v.Type().Field(i).Name+":"+text)
 	}
@@ -175,7 +176,8 @@ func (p *KindPlan) Job(r *engine.Records) Job {
 // Fits returns an error if the records do not have the shape of the plan.
 func (p *KindPlan) Fits(r *engine.Records) error {
 	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
-		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, and each record is one row",
+		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, and each record is one row; the "+
+			"data have another shape",
 			p.Algorithm,
 			p.Shape.Records, p.Shape.Features)
 	}

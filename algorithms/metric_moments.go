@@ -67,7 +67,8 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	case !(a.CentreShare >= 0 && a.CentreShare < 1):
 		return bad("the share of the centre is %v, want at least 0 and below 1", a.CentreShare)
 	case !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound):
-		return bad("the clip radius is %v, want at most 2 R = %v: no record is farther from a centre", a.ClipRadius, 2*bound)
+		return bad("the clip radius is %v, want at most 2 R = %v, because no record is farther from a centre",
+			a.ClipRadius, 2*bound)
 	}
 	kernel, err := s.Backend.PlanMoments(problem)
 	if err != nil {

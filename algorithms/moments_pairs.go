@@ -75,9 +75,9 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	holds, ok := s.Kernel.(interface{ Holds() bool })
 	switch {
 	case len(problem.Groups) > 0:
-		return refuse("residuals of differences within query groups have no theorem")
+		return refuse("no theorem covers residuals of differences within query groups")
 	case !ok || !holds.Holds():
-		return refuse("residuals are summed by one process on the CPU")
+		return refuse("residuals are summed only by one process on the CPU")
 	case s.Budget.Delta == 0:
 		return refuse("it needs delta > 0: pure epsilon adds up over releases and leaves too little for each")
 	case problem.LabelLimit() > 2:
@@ -87,7 +87,7 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	case s.L2 > 0 || a.Centre != nil:
 		return refuse("a choice of pairs supports neither an L2 term nor a declared centre")
 	case float64(problem.MaxRows())*float64(c.Features) > mostCurved:
-		return refuse(fmt.Sprintf("the records with the chosen products would be more than %d numbers (1 GiB)", mostCurved))
+		return refuse(fmt.Sprintf("the records with the chosen products would hold more than %d numbers (1 GiB)", mostCurved))
 	}
 	if c.Epsilon, m.NoPairs = choosePairs(problem.N, c.Candidates, s.Budget); m.NoPairs != "" {
 		return m, plain, nil

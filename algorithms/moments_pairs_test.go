@@ -98,15 +98,15 @@ func TestPairsRefuse(t *testing.T) {
 		n      int
 		change func(*engine.Problem)
 	}{
-		"query groups":         {algorithms.Moments{}, big, 20000, func(p *engine.Problem) { p.Groups = []int{10000, 10000} }},
-		"needs delta > 0":      {algorithms.Moments{}, privacy.Budget{Epsilon: 4}, 20000, nil},
-		"labels are graded":    {algorithms.Moments{}, big, 20000, func(p *engine.Problem) { p.LabelValues = engine.AnyLabels }},
-		"need second moments":  {algorithms.Moments{Second: "none"}, big, 20000, nil},
-		"declared centre":      {algorithms.Moments{Centre: []float64{0}}, big, 20000, nil},
-		"1 GiB":                {algorithms.Moments{}, big, 1 << 26, nil},
-		"chooses no pairs":     {algorithms.DPGDSC{Steps: 3}, big, 20000, nil},
-		"or choose moments":    {algorithms.MomentsDescent{}, big, 20000, nil},
-		"one process on the C": {algorithms.Moments{}, big, 20000, nil},
+		"query groups":                    {algorithms.Moments{}, big, 20000, func(p *engine.Problem) { p.Groups = []int{10000, 10000} }},
+		"needs delta > 0":                 {algorithms.Moments{}, privacy.Budget{Epsilon: 4}, 20000, nil},
+		"labels are graded":               {algorithms.Moments{}, big, 20000, func(p *engine.Problem) { p.LabelValues = engine.AnyLabels }},
+		"need second moments":             {algorithms.Moments{Second: "none"}, big, 20000, nil},
+		"declared centre":                 {algorithms.Moments{Centre: []float64{0}}, big, 20000, nil},
+		"1 GiB":                           {algorithms.Moments{}, big, 1 << 26, nil},
+		"chooses no pairs":                {algorithms.DPGDSC{Steps: 3}, big, 20000, nil},
+		"or choose the algorithm moments": {algorithms.MomentsDescent{}, big, 20000, nil},
+		"one process on the C":            {algorithms.Moments{}, big, 20000, nil},
 	} {
 		s := pairsSpec(t, c.n, pairCandidates(1), c.b, c.change)
 		if strings.HasPrefix(want, "one process") {

@@ -188,11 +188,12 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		}
 	}
 	if !(a.Ridge >= 0) || math.IsInf(a.Ridge, 0) {
-		return bad("the ridge factor is %v, must be finite and not negative", a.Ridge)
+		return bad("the ridge factor is %v, but must be finite and not negative", a.Ridge)
 	}
 	bound := problem.Bounds.FeatureNorm
 	if !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound) {
-		return bad("the clip radius is %v, want at most 2 R = %v: no record is farther from a centre", a.ClipRadius, 2*bound)
+		return bad("the clip radius is %v, want at most 2 R = %v, because no record is farther from a centre",
+			a.ClipRadius, 2*bound)
 	}
 	if a.Centre != nil && !a.origin() && (len(a.Centre) != problem.D || !(normAbove(a.Centre) <= bound*(1+0x1p-30))) {
 		return bad("the public centre has %d numbers, want %d of norm at most %v", len(a.Centre), problem.D, bound)
@@ -237,12 +238,12 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		return bad("the number of positives has a share, but the share of positives is declared; leave one of the " +
 			"two out")
 	case a.CentreShare > 0 && a.Centre != nil:
-		return bad("the centre has a share, but it is public; leave one of the two out")
+		return bad("the centre has a share, but the centre is public; leave the share or the public centre out")
 	case a.SecondShare > 0 && c.Kind == engine.NoSecond:
 		return bad("second moments have a share, but none are released; choose diagonal or full")
 	case (a.Ridge > 0 || s.L2 > 0) && c.Kind == engine.NoSecond:
-		return bad("without released second moments, a ridge or an L2 term has no effect; choose diagonal or full, " +
-			"or leave it out")
+		return bad("without released second moments, a ridge or an L2 term has no effect; choose diagonal or full, or leave " +
+			"the ridge and the L2 term out")
 	}
 	if err := a.checkIntervals(c.Kind, a.Steps); err != nil {
 		return bad("%w", err)

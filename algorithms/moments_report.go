@@ -88,14 +88,14 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	// These values are the standard deviations of the noise of an entry of a sum (of the signed sum over 1 +
 	// |b|) and of an isometric coordinate of the second moments, and the public part of the ridge.
 	if m.Classes {
-		f.Line("noise", "class sums: %.6g an entry; second moments: %.6g an isometric coordinate; number of positives: %.6g",
+		f.Line("noise", "class sums: %.6g per entry; second moments: %.6g per isometric coordinate; number of positives: %.6g",
 			own.Add("class_sum_noise", m.SumNoise), own.Add("second_moments_noise", m.SecondNoise),
 			own.Add("count_noise", m.CountNoise))
 	} else {
 		ridge := own.Add("ridge", m.Ridge)
-		f.Line("noise", "signed sum over 1 + |b|: %.6g an entry", own.Add("signed_sum_noise", m.SumNoise))
+		f.Line("noise", "signed sum over 1 + |b|: %.6g per entry", own.Add("signed_sum_noise", m.SumNoise))
 		if second := own.AddSome("second_moments_noise", m.SecondNoise); second != 0.0 {
-			f.Line("", "second moments: %.6g an isometric coordinate; ridge at least %.6g", second, ridge)
+			f.Line("", "second moments: %.6g per isometric coordinate; ridge at least %.6g", second, ridge)
 		}
 	}
 	if noise := own.AddSome("gradient_noise", m.GradientNoise); noise != 0.0 {
@@ -106,8 +106,8 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	}
 	switch c := m.Pairs; {
 	case c != nil:
-		f.Line("pairs", "%d of %d pairs of columns are chosen in private, by what a model of the columns alone leaves "+
-			"unexplained, and join the features: at most %d then",
+		f.Line("pairs", "%d of %d pairs of columns are chosen privately, by what a model of the columns alone leaves "+
+			"unexplained, and join the features, which are then at most %d",
 			own.Add("pairs", c.Choose), own.Add("candidates", len(c.Products)), own.Add("most_features", c.Features))
 	case m.NoPairs != "":
 		f.Line("pairs", "none are chosen: %s", own.Add("no_pairs", m.NoPairs))

@@ -236,7 +236,7 @@ func TestMomentsRefusals(t *testing.T) {
 		{"ridge", algorithms.Moments{Ridge: math.Inf(1)}, ok},
 		{"public centre", algorithms.Moments{Centre: []float64{1, 1, 1}}, ok},
 		{"public centre", algorithms.Moments{Centre: []float64{0.1}}, ok},
-		{"leave one of the two out", algorithms.Moments{Centre: []float64{0}, CentreShare: 0.1}, ok},
+		{"leave the share or the public centre out", algorithms.Moments{Centre: []float64{0}, CentreShare: 0.1}, ok},
 		{"leave one of the two out", algorithms.Moments{Balance: 0.3, CountShare: 0.1}, ok},
 		{"none are released", algorithms.Moments{Second: "none", SecondShare: 0.1}, ok},
 		{"has no effect", algorithms.Moments{Second: "none", Ridge: 2}, ok},

@@ -18,7 +18,7 @@ const fewFeatures, manyRecords = 6, 8000
 func NetworkChoice(l2 *float64, n, d int, scores bool) Choice {
 	c := Choice{
 		Algorithm: GradientPerturbation{Optimizer: NetworkOptimizer()},
-		Reason:    "a network: its loss is not convex, so every gradient gets noise; Adam chooses the steps",
+		Reason:    "the model is a network, whose loss is not convex, so every gradient gets noise; Adam chooses the steps",
 	}
 	if scores && d > fewFeatures && n < manyRecords {
 		c.Reason += fmt.Sprintf("; with d > %d and n < %d a linear score (--model linear) had the higher AUC in every "+
@@ -55,6 +55,6 @@ func StartOf(seed uint64, weights []float64, dataID string, g privacy.Guarantee)
 		from = fmt.Sprintf("data %q that has a guarantee of its own, epsilon %s at delta %s", dataID,
 			privacy.FormatUp(g.Epsilon), privacy.FormatUp(g.Delta))
 	}
-	return fmt.Sprintf("the start is a model of %s (weights %s), which was not chosen by looking at these records; what "+
-		"it cost is not in this guarantee", from, hex.EncodeToString(sum[:8]))
+	return fmt.Sprintf("the start is a model of %s (weights %s), which was not chosen by looking at these records; the "+
+		"cost of that model is not part of this guarantee", from, hex.EncodeToString(sum[:8]))
 }

@@ -73,12 +73,13 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 	if o.Horizon < 2 || o.Batch < 1 || o.Buffer < 0 || o.BurnIn < 0 || o.Batch >= o.Horizon ||
 		o.Reservoir && o.Buffer == 0 {
 		return Spec{}, fmt.Errorf("%w: a stream of at most %d records in batches of %d with a buffer of %d after a burn-in "+
-			"of %d; want at least 2 records, a smaller batch, no negative number, and a buffer for a reservoir", ErrAssumption,
+			"of %d is not possible; want at least 2 records, a smaller batch, no negative number, and a buffer if a "+
+			"reservoir is chosen", ErrAssumption,
 			o.Horizon, o.Batch, o.Buffer, o.BurnIn)
 	}
 	if o.PerClass && (o.Reservoir || o.Buffer < 2 || o.Buffer%2 != 0) {
-		return Spec{}, fmt.Errorf("%w: a buffer of %d records for two classes; want an even number, half for each, and "+
-			"no reservoir", ErrAssumption, o.Buffer)
+		return Spec{}, fmt.Errorf("%w: a buffer of %d records cannot hold two classes; want an even number, with half of "+
+			"the buffer for each class, and no reservoir", ErrAssumption, o.Buffer)
 	}
 	if o.Buffer >= o.Horizon {
 		o.Buffer, o.Reservoir, o.PerClass = 0, false, false
@@ -184,8 +185,8 @@ func planFedBack(i Info, s Spec, decay bool) (*Plan, error) {
 		return nil, err
 	}
 	p.descend(p.Noise().NoiseNorm(s.coordinates()), decay)
-	return p, p.finish("noise is fed back: what is released at each update is one noisy mean gradient, and everything "+
-		"else follows from it", nil)
+	return p, p.finish("noise is fed back: each update releases one noisy mean gradient, and everything else is computed "+
+		"from these gradients", nil)
 }
 
 // descend sets the step sizes and the regret bound of online gradient descent with unbiased gradients. noise is

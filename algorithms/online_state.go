@@ -130,7 +130,8 @@ func ReadStreamState(r io.Reader) (*StreamState, error) {
 // (ledger.RunLock.Resume).
 func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, error) {
 	refuse := func(what string) error {
-		return fmt.Errorf("algorithms: the saved state is of another stream: %s; use the options of its start", what)
+		return fmt.Errorf("algorithms: the saved state belongs to another stream: %s; use the options with which the stream "+
+			"was started", what)
 	}
 	spec := p.Spec
 	switch {

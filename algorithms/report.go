@@ -97,7 +97,7 @@ func (p *Plan) noiseFacts(f *Facts) {
 		size = fmt.Sprintf("K-norm (density exp(-||z||/scale)), scale %.6g", f.AddSome("scale", m.Scale))
 	}
 	if part := p.Releases.main().Part; part > 0 {
-		size = fmt.Sprintf("of epoch %d, as costly as any: %s", part, size)
+		size = fmt.Sprintf("of epoch %d, which costs as much as any epoch: %s", part, size)
 	}
 	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size,
 		f.AddSome("grid", p.Noise().GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise(), p.Certificate()))
@@ -120,16 +120,17 @@ func (r *streamRule) facts(p *Plan, to *Facts) {
 	f.Add("buffer", s.Buffer) // 0: all earlier records
 	f.AddSome("reservoir", s.Reservoir)
 	f.AddSome("per_class", s.PerClass)
-	text := fmt.Sprintf("a release after every %d records, the first %d only fill the buffer; %s", batch, s.BurnIn,
+	text := fmt.Sprintf("one release after every %d records; the first %d records only fill the buffer; %s",
+		batch, s.BurnIn,
 		f.Add("pairing", s.bufferText()))
 	if says := f.AddSome("reading", r.says); says != "" {
 		text += fmt.Sprint("; ", says)
 	}
 	if f.AddSome("secret_state", r.secret) == true {
-		text += "; the state holds functions of all records and must be kept as private as they are"
+		text += "; the state holds functions of all records and must be kept as private as the records"
 	}
 	if regret := f.AddSome("regret_bound", p.Regret); regret != 0.0 {
-		text += fmt.Sprintf("; expected regret over all updates at most %.4g", regret)
+		text += fmt.Sprintf("; the expected regret over all updates is at most %.4g", regret)
 	}
 	to.Add("stream", f)
 	to.Line("stream", "%s", text)

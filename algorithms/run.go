@@ -24,7 +24,7 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 		bind = o.Team.Bind
 		digest = func(ctx context.Context, format string) (string, error) {
 			if format == oldCheckpoint && records.IsShard() {
-				return "", fmt.Errorf("%w: an earlier version wrote it, and a team cannot compare such a checkpoint "+
+				return "", fmt.Errorf("%w: an earlier version wrote the checkpoint, and a team cannot compare such a checkpoint "+
 					"with its records; resume the run in one process", ErrCheckpoint)
 			}
 			if format == oldCheckpoint {
@@ -74,12 +74,12 @@ func embedsAlgorithm(a Algorithm) bool {
 // release before its end, or it returns other values besides weights.
 func CheckTried(a Algorithm, p *Plan) error {
 	if m := p.Moments(); m != nil && m.Pairs != nil {
-		return errors.New("algorithms: a search or a curve takes weights of the features alone, and the schema has " +
-			"choose_interactions; leave it out, or name pairs in interactions")
+		return errors.New("algorithms: a search or a curve uses only the weights of the features, but the schema has " +
+			"choose_interactions; leave choose_interactions out, or name pairs in interactions")
 	}
 	if m, ok := a.(interface{ appends() bool }); ok && m.appends() {
-		return errors.New("algorithms: moments appends standard errors, log odds or the noise of blocks to its weights, and " +
-			"a search or a curve takes weights alone; leave Intervals, LogOdds and Blocks out")
+		return errors.New("algorithms: moments appends standard errors, log odds or the noise of blocks to its weights, but " +
+			"a search or a curve uses only the weights of the features; leave Intervals, LogOdds and Blocks out")
 	}
 	if i := a.Info(); !i.Withholds || embedsAlgorithm(a) {
 		return fmt.Errorf("algorithms: %s may reveal a release before its end, so a search or a curve cannot use it",

@@ -40,7 +40,7 @@ func equalisingSchedule(n int, alpha, total float64) []float64 {
 // the public rule applies. The total step is shortened so that every step is at most 2/(L~+alpha).
 func equalisingSpec(name string, s Spec, total float64) (Schedule, error) {
 	if !(total >= 0) || math.IsInf(total, 0) {
-		return Schedule{}, fmt.Errorf("%w: %s: the total step is %v, must be finite and not negative",
+		return Schedule{}, fmt.Errorf("%w: %s: the total step is %v, but must be finite and not negative",
 			ErrAssumption, name, total)
 	}
 	rule := "equalising, given total step"
@@ -97,8 +97,8 @@ func wholeSteps(x float64) int {
 // checkSteps returns an error for a plan of more than mostSteps steps.
 func checkSteps(name string, steps int) error {
 	if steps > mostSteps {
-		return fmt.Errorf("%w: %s would take more than %d steps; ask for fewer, a smaller total step or larger steps (they "+
-			"are at most 2/(L~+alpha), so a large alpha or smoothness makes them short)", ErrAssumption, name, mostSteps)
+		return fmt.Errorf("%w: %s would take more than %d steps; ask for fewer steps, a smaller total step or larger steps "+
+			"(they are at most 2/(L~+alpha), so a large alpha or smoothness makes them short)", ErrAssumption, name, mostSteps)
 	}
 	return nil
 }

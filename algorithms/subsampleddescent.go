@@ -41,8 +41,8 @@ func (a SubsampledDescent) batch(s Spec, steps int) (int, error) {
 	case m < 2:
 		return 0, fmt.Errorf("%w: subsampled-descent: a batch of %d records has no pair; draw at least 2", ErrAssumption, m)
 	case m >= n:
-		return 0, fmt.Errorf("%w: subsampled-descent: a batch of %d of %d records is not a sample; draw fewer, or use "+
-			"gradient-perturbation for full batches", ErrAssumption, m, n)
+		return 0, fmt.Errorf("%w: subsampled-descent: a batch of %d of %d records is not a sample; draw fewer records, or "+
+			"use gradient-perturbation for full batches", ErrAssumption, m, n)
 	}
 	return m, nil
 }

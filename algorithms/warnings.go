@@ -71,7 +71,7 @@ func (p *Plan) slow() string {
 			return text + fmt.Sprintf("; --algorithm %s takes %s", q.Algorithm, Duration(q.Seconds()))
 		}
 	}
-	return text + "; --steps, where the algorithm has it, makes fewer"
+	return text + "; if the algorithm has --steps, a smaller --steps takes less time"
 }
 
 // leastSignal returns the t that the plan's algorithm needs. It returns 0 for metrics, streams and other modes,

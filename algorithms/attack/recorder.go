@@ -80,7 +80,7 @@ func (r *Recorder) Outcome(err error) error {
 		return r.err
 	}
 	if err == nil && r.Of != nil && len(r.Calls) != len(r.Of.Calls) {
-		return Violation{fmt.Sprintf("the algorithm stops after %d of %d calls", len(r.Calls), len(r.Of.Calls))}
+		return Violation{fmt.Sprintf("the replay stops after %d of the %d recorded calls", len(r.Calls), len(r.Of.Calls))}
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func (r *Recorder) past(c Call) *Call {
 	}
 	i := len(r.Calls)
 	if i >= len(r.Of.Calls) {
-		r.Fail("on the neighbour the algorithm asks for more: %s %s", c.Kind, c.Detail)
+		r.Fail("the replay makes a call that the recorded run did not make: %s %s", c.Kind, c.Detail)
 		return nil
 	}
 	p := &r.Of.Calls[i]
@@ -242,7 +242,7 @@ func (r *Recorder) noisy(kind string, x []float64, cert privacy.Certificate, m p
 	c := Call{Kind: kind, Detail: fmt.Sprint(len(x)), Certificate: cert, Noise: m, Before: slices.Clone(x)}
 	p := r.past(c)
 	if p != nil && (!p.Certificate.Equal(cert) || p.Noise != m) {
-		r.Fail("%s %d: the certificate or the noise depends on the data", kind, len(r.Calls)+1)
+		r.Fail("the certificate or the noise of %s %d depends on the data", kind, len(r.Calls)+1)
 	}
 	var err error
 	switch {

@@ -52,7 +52,8 @@ func compare(run *Recorder, stream bool) *moves {
 			if joint := c.Certificate.Sensitivity(); stream {
 				m.largest = math.Sqrt(m.square) / joint
 				if !(m.largest <= 1) {
-					run.Fail("all releases up to %d together: moved %.6g, certified %.6g", i+1, math.Sqrt(m.square), joint)
+					run.Fail("all releases up to call %d together move %.6g, but the certificate allows only %.6g", i+1,
+						math.Sqrt(m.square), joint)
 				}
 			}
 		}
@@ -85,7 +86,7 @@ func (m *moves) release(i int, c, r Call) {
 func (m *moves) hidden(i int, c, r Call) {
 	e, ok := c.Noise.Event(r.Certificate).(account.ConvergentEvent)
 	if !ok {
-		m.run.Fail("hidden step %d: the noise has no convergent event", i+1)
+		m.run.Fail("the noise of hidden step %d has no convergent event", i+1)
 		return
 	}
 	here, there := slices.Clone(c.Before), slices.Clone(r.Before)
@@ -95,7 +96,8 @@ func (m *moves) hidden(i int, c, r Call) {
 	moved := Apart(c.Certificate, here, there)
 	m.largest = max(m.largest, (moved-e.Contraction*min(m.apart, e.Diameter))/e.Gap)
 	if !(moved <= allowed*(1+1e-12)) {
-		m.run.Fail("hidden step %d: the states are %.6g apart, certified %.6g", i+1, moved, allowed)
+		m.run.Fail("the states before the noise of hidden step %d are %.6g apart, but the certificate allows only %.6g", i+1,
+			moved, allowed)
 	}
 }
 
@@ -112,10 +114,10 @@ func (m *moves) together(p *algorithms.Plan) {
 		}
 	}
 	if mu := math.Sqrt(m.mu2); g.Kind == privacy.ApproxDP && mu > total.Mu()*slack {
-		m.run.Fail("all releases together move %.6g standard deviations, and the guarantee is %.6g-GDP", mu, total.Mu())
+		m.run.Fail("all releases together move %.6g standard deviations, but the guarantee is %.6g-GDP", mu, total.Mu())
 	}
 	if g.Kind == privacy.PureDP && m.pure > g.Epsilon*slack {
-		m.run.Fail("all releases together move the log-likelihood by up to %.6g, and the guarantee is epsilon = %.6g",
+		m.run.Fail("all releases together move the log-likelihood by up to %.6g, but the guarantee is epsilon = %.6g",
 			m.pure, g.Epsilon)
 	}
 }

@@ -125,7 +125,7 @@ func TestReplayCatchesLostSecrets(t *testing.T) {
 	}{
 		{"hidden steps", hiddenBug{}, hidden, ""},
 		{"average of hidden iterates", hiddenBug{average: true}, hidden, "must stay secret"},
-		{"longer steps", hiddenBug{lengthen: true}, hidden, "certified"},
+		{"longer steps", hiddenBug{lengthen: true}, hidden, "the certificate allows"},
 		{"early stop", hiddenBug{early: true}, hidden, "too early"},
 		{"half the noise", hiddenBug{half: true}, hidden, "not in the plan"},
 		{"batches", batchBug{}, batches, ""},

@@ -171,7 +171,7 @@ func TestReplayStreamCatchesBugs(t *testing.T) {
 		}, "unreleased value"},
 		"the query is 10 times too large": {func(s privacy.Session) (attack.Stepper, error) {
 			return algorithms.NewStream(p, &spy{Session: s, factor: 10})
-		}, "certified"},
+		}, "the certificate allows"},
 		"the label decides what is returned": {func(s privacy.Session) (attack.Stepper, error) {
 			o, err := algorithms.NewStream(p, s)
 			return eager{o}, err

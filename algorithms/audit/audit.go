@@ -177,7 +177,8 @@ func (r *Report) look(c *campaign, alpha float64) {
 			Method: "Gaussian model", Attack: c.scores[0].name, Confidence: 1 - alpha, Runs: r.Runs,
 			// GDPEpsilon is rounded up by a few units in the last place.
 			Epsilon: min(unlimited, account.GDPEpsilon(s.Lower, r.Delta)*(1-1e-9)),
-			Assumes: "scores are normal with equal standard deviations, which holds for one release with Gaussian noise",
+			Assumes: "scores are normal with the same standard deviation on both data sets, as for one release with " +
+				"Gaussian noise",
 		})
 		r.RunsForHalf, r.RunsAtLeast = 0, 0
 		half, each := account.GDPMu(r.Epsilon/2, r.Delta), s.StandardError*math.Sqrt(float64(r.Runs))
@@ -193,7 +194,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 		r.Tightness = &Tightness{"gap/scale", epsilon, standardError, r.Epsilon}
 		r.add(Bound{
 			Method: "scale model", Attack: "sizes of the noise", Epsilon: lower, Confidence: 1 - alpha,
-			Runs: r.Runs, Assumes: "the noise has the claimed law except for one common factor of its scale",
+			Runs: r.Runs, Assumes: "the noise has the claimed distribution, but its scale may be off by one common factor",
 		})
 	}
 	r.Values, r.OffGrid = 0, 0
@@ -223,9 +224,9 @@ func (o *Options) defaults() error {
 	}
 	switch {
 	case o.Runs < fewestRuns:
-		return fmt.Errorf("audit: %d runs on each data set, want at least %d", o.Runs, fewestRuns)
+		return fmt.Errorf("audit: %d runs on each data set are too few; want at least %d", o.Runs, fewestRuns)
 	case o.Time < 0:
-		return fmt.Errorf("audit: the time limit is %v, must not be negative", o.Time)
+		return fmt.Errorf("audit: the time limit is %v, but must not be negative", o.Time)
 	case o.Access != WhiteBox && o.Access != BlackBox:
 		return errors.New("audit: unknown access, want WhiteBox or BlackBox")
 	}

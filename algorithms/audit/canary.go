@@ -39,14 +39,15 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 	o.Canaries = cmp.Or(o.Canaries, most)
 	o.Guesses = cmp.Or(o.Guesses, max(1, o.Canaries/4))
 	if o.Canaries < 1 || o.Canaries > most || o.Guesses < 1 || o.Guesses > o.Canaries {
-		return nil, fmt.Errorf("audit: %d canaries and %d guesses; want 1 to min(d, n/2) = %d canaries and no more guesses "+
-			"than canaries", o.Canaries, o.Guesses, most)
+		return nil, fmt.Errorf("audit: %d canaries and %d guesses were asked for; want 1 to min(d, n/2) = %d canaries and "+
+			"no more guesses than canaries", o.Canaries, o.Guesses, most)
 	}
 	if err := fillConfidence(&o.Confidence); err != nil {
 		return nil, err
 	}
 	if _, ok := problem.Loss.(engine.ScoreLoss); !ok {
-		return nil, fmt.Errorf("audit: canaries need a loss of score differences, and %s is not such a loss",
+		return nil, fmt.Errorf("audit: canaries need a loss of score differences, but %s is not a function of score "+
+			"differences",
 			problem.Loss.Name())
 	}
 	signs := canarySigns(o.Canaries, o.Seed)

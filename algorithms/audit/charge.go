@@ -33,8 +33,8 @@ func Charged(l *ledger.Ledger, dataID string, p *algorithms.Plan, run func() err
 	// The squares mu^2 add up; the accounts round up by a few units in the last place.
 	due := before.Mu*before.Mu + cost.Mu()*cost.Mu()
 	if paid := after.Mu * after.Mu; after.Runs != before.Runs+1 || !(paid >= due*(1-1e-12)) {
-		return fmt.Errorf("audit: a run of %s released %.6g-GDP of data id %q, but the ledger went from %d runs and "+
-			"%.6g-GDP to %d runs and %.6g-GDP: the run was not charged in full", p.Algorithm, cost.Mu(), dataID,
+		return fmt.Errorf("audit: a run of %s released %.6g-GDP of data id %q, but the totals of the ledger went from %d "+
+			"runs and %.6g-GDP to %d runs and %.6g-GDP, so the run was not charged in full", p.Algorithm, cost.Mu(), dataID,
 			before.Runs,
 			before.Mu, after.Runs, after.Mu)
 	}

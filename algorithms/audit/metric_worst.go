@@ -48,8 +48,8 @@ type metricMove struct {
 func FromWorstStart(l engine.MetricLoss, b engine.Bounds, d int, radius float64) (engine.Loss, error) {
 	if c, err := l.Constants(b, radius); err != nil || math.IsInf(c.Smoothness, 0) {
 		if err == nil {
-			err = fmt.Errorf("audit: loss %s is not smooth, and a worst start is found for smooth losses only; leave "+
-				"the worst start out", l.Name())
+			err = fmt.Errorf("audit: loss %s is not smooth, but the search for a worst start needs a smooth loss; leave the "+
+				"worst start out", l.Name())
 		}
 		return nil, err
 	}
@@ -185,5 +185,6 @@ func (m metricMove) targets(n int, b engine.Bounds) ([]Target, error) {
 			return nil, err
 		}
 	}
-	return []Target{{Data: sides[0], Neighbour: sides[1], Instance: "searched for the start, record 0 replaced"}}, nil
+	return []Target{{Data: sides[0], Neighbour: sides[1],
+		Instance: "the start was found by a search; record 0 is replaced"}}, nil
 }

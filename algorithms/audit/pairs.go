@@ -210,8 +210,8 @@ func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 		others(1)
 	}
 	if len(rest) < count-degree {
-		return nil, fmt.Errorf("audit: this search finds only %d pairs of %d individuals, each in at most %d pairs, "+
-			"but the plan has %d pairs; take fewer pairs or more individuals", degree+len(rest), n, degree, count)
+		return nil, fmt.Errorf("audit: this search finds only %d pairs of %d individualsif each individual is in at most %d "+
+			"pairs, but the plan has %d pairs; take fewer pairs or more individuals", degree+len(rest), n, degree, count)
 	}
 	order := privacy.NewSeededSource(0).Permutation(count)
 	list := make([]pairgraph.Pair, count)
@@ -248,7 +248,7 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 	for _, w := range starts {
 		all = append(all, PairInstance{
 			Graph: g, Sides: [2]PairSide{side(at(1), at(-1), false), side(at(1), at(-1), true)}, Start: startMatrix(s, w),
-			Text: fmt.Sprintf("star of %d pairs, their labels turned, W = (%.4g, 0, ...)", degree, w),
+			Text: fmt.Sprintf("a star of %d pairs, whose labels are flipped; W = (%.4g, 0, ...)", degree, w),
 		})
 	}
 	if s.Dim < 2 {
@@ -266,7 +266,7 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 		}
 		all = append(all, PairInstance{
 			Graph: g, Sides: [2]PairSide{side(at(long, tilt), at(-1), true), side(at(long, -tilt), at(-1), true)}, Start: start,
-			Text: fmt.Sprintf("star of %d pairs, one individual tilted, W = (0, %.4g, 0, ...)", degree, w),
+			Text: fmt.Sprintf("a star of %d pairs, in which one individual is tilted; W = (0, %.4g, 0, ...)", degree, w),
 		})
 	}
 	return all
@@ -283,7 +283,7 @@ func localInstance(s pairs.Spec, g *pairgraph.Graph, degree int) PairInstance {
 	other := scaled(s, 0)
 	return PairInstance{
 		Graph: g, Sides: [2]PairSide{starSide(s, g, degree, here, other, false), starSide(s, g, degree, there, other, true)},
-		Text: fmt.Sprintf("star of %d pairs, features reversed and labels turned", degree),
+		Text: fmt.Sprintf("a star of %d pairs, in which features are reversed and labels are flipped", degree),
 	}
 }
 

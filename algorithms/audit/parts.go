@@ -34,7 +34,7 @@ type Part struct {
 // the number of all parts. Options.Time cannot be used with parts.
 func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, error) {
 	if part < 1 || part > parts {
-		return nil, fmt.Errorf("audit: part %d of %d, want 1 to the number of parts", part, parts)
+		return nil, fmt.Errorf("audit: part %d of %ddoes not exist; want a part from 1 to the number of parts", part, parts)
 	}
 	c, hash, _, err := t.divided(ctx, &o)
 	if err != nil {
@@ -76,7 +76,7 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 			return nil, fmt.Errorf("%w: part %d of %d belongs to another audit: it was made with other options, by "+
 				"another version, or on a processor whose instructions give other bits", ErrParts, p.Part, p.Parts)
 		case p.Parts != count || p.Runs != o.Runs || p.Part < 1 || p.Part > count:
-			return nil, fmt.Errorf("%w: part %d of %d does not fit parts of %d", ErrParts, p.Part, p.Parts, count)
+			return nil, fmt.Errorf("%w: part %d of %d does not belong to an audit in %d parts", ErrParts, p.Part, p.Parts, count)
 		case seen[p.Part]:
 			return nil, fmt.Errorf("%w: part %d of %d is given twice", ErrParts, p.Part, count)
 		}
@@ -110,7 +110,7 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 func (t Target) divided(ctx context.Context, o *Options) (*campaign, [sha256.Size]byte, *Report, error) {
 	var hash [sha256.Size]byte
 	if o.Time != 0 {
-		return nil, hash, nil, errors.New("audit: an audit in parts makes all its runs; leave the time limit out")
+		return nil, hash, nil, errors.New("audit: an audit in parts always makes all its runs; leave the time limit out")
 	}
 	r, err := t.prepared(o)
 	if err != nil {

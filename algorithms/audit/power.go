@@ -28,12 +28,12 @@ type Power struct {
 func (p Power) String() string {
 	switch {
 	case p.Move == 0:
-		return fmt.Sprintf("power: unknown before the %d runs on each data set are made", p.Runs)
+		return fmt.Sprintf("power: the power is unknown until the %d runs on each data set are made", p.Runs)
 	case p.RunsForHalf == 0:
-		return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; the number of runs "+
-			"that refutes half of the claim is unknown, or there is none", p.Move)
+		return fmt.Sprintf("power: the exact vectors move by %.3g times what the certificate allows; the number of runs "+
+			"that would refute half of the claim is unknown, or no number of runs would", p.Move)
 	}
-	return fmt.Sprintf("power: the exact vectors move %.3g of what the certificate allows; refuting half of the "+
+	return fmt.Sprintf("power: the exact vectors move by %.3g times what the certificate allows; refuting half of the "+
 		"claim needs at least about %d runs on each data set, and this audit makes %d", p.Move, p.RunsForHalf, p.Runs)
 }
 

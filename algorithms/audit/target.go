@@ -211,7 +211,7 @@ func (t Target) coupled() (float64, error) {
 	}
 	e, ok := t.Plan.Noise().Event(t.Plan.Certificate()).(account.ConvergentEvent)
 	if !ok {
-		return 0, fmt.Errorf("audit: %s has hidden steps, but its noise has no event for them", t.Plan.Algorithm)
+		return 0, fmt.Errorf("audit: %s has hidden steps, but its noise has no event for hidden steps", t.Plan.Algorithm)
 	}
 	return min(e.Gap*float64(e.Steps), e.Contraction*e.Diameter+e.Gap), nil
 }

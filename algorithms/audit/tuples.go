@@ -63,7 +63,8 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 			for _, place := range []float64{-1, 0, 0.5, 0.9} {
 				data, neighbour := at.data.Clone(), at.neighbour.Clone()
 				data.X[at.victim*s.Dim], neighbour.X[at.victim*s.Dim] = place*s.Bound, place*s.Bound
-				if err := add(fmt.Sprintf("class of record %d at %.3g turned, the others at 1 of classes %s", at.victim, place,
+				if err := add(fmt.Sprintf("the class of record %d at %.3g is changed; the other records are at 1 and of classes %s",
+					at.victim, place,
 					at.classes), data, neighbour, nil); err != nil {
 					return Target{}, err
 				}
@@ -73,7 +74,8 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 		for _, w := range tupleStarts(s) {
 			start := make([]float64, s.Rows*s.Dim)
 			start[0] = w
-			if err := add(fmt.Sprintf("class of record %d turned, the others of classes %s, W = (%.3g, 0, ...)", at.victim,
+			if err := add(fmt.Sprintf("the class of record %d is changed; the other records are of classes %s; W = "+
+				"(%.3g, 0, ...)", at.victim,
 				at.classes, w), at.data, at.neighbour, start); err != nil {
 				return Target{}, err
 			}
@@ -100,7 +102,7 @@ func tupleSides(s pairs.Spec) (all []turnedSides) {
 					data.X[i*s.Dim], neighbour.X[i*s.Dim] = 0, 0
 				}
 			}
-			all = append(all, turnedSides{fmt.Sprint(classes, ", those of class 1 at 0"), victim, data, neighbour})
+			all = append(all, turnedSides{fmt.Sprint(classes, ", where records of class 1 are at 0"), victim, data, neighbour})
 		}
 	}
 	return all

@@ -76,7 +76,8 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	}
 	most := []int{searchReleases, searchReleases, 0}
 	if c := problem.Candidates; c.Choose > len(c.Products) {
-		return Target{}, fmt.Errorf("audit: %d pairs are to be chosen, but there are %d", c.Choose, len(c.Products))
+		return Target{}, fmt.Errorf("audit: %d pairs are to be chosen, but there are only %d pairs", c.Choose,
+			len(c.Products))
 	} else if c.Choose > 0 {
 		if m := t.Plan.Moments(); m.NoPairs != "" {
 			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s; more records (-n) or a larger epsilon "+
@@ -190,7 +191,7 @@ func worstMoments(m *algorithms.MomentsPlan, n, d int, b engine.Bounds) (Target,
 		x[1] += b.FeatureNorm * math.Sqrt(1-cos*cos)
 	}
 	neighbour, err := engine.AdoptRecords(x, y, d, b)
-	return Target{Data: data, Neighbour: neighbour, Instance: "moments, record 0 turned by the worst angle"}, err
+	return Target{Data: data, Neighbour: neighbour, Instance: "moments; record 0 is turned by the worst angle"}, err
 }
 
 // searchReleases is the number of releases of a run by which the search compares data sets of one kind.

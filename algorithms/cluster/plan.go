@@ -161,7 +161,7 @@ func (p *Plan) remedy() string {
 
 func (p *Plan) facts() (f algorithms.Facts) {
 	o := p.Options
-	f.Line("clusters", "k = %d, of n = %d records mapped to %d dimensions, within the radius %.6g",
+	f.Line("clusters", "k = %d clusters of n = %d records, which are mapped to %d dimensions, within the radius %.6g",
 		f.Add("clusters", o.Clusters), f.Add("records", o.Records), f.Add("dimensions", o.Dim), f.Add("radius", o.Radius))
 	f.Line("rounds", "%d; each round releases the number and the sum of the records of every cluster, %d numbers in "+
 		"the last round; the first centres are drawn from public seed %d",
@@ -173,9 +173,10 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	}
 	f.Line("noise", "%s in units of 2^-26 of the radius, exact; sensitivity %.6g%s", f.Add("noise", p.Noise().String()),
 		f.Add("sensitivity", p.Certificate().Sensitivity()), f.NoiseMultiplier(p.Noise(), p.Certificate()))
-	f.Line("", "of a number of records: standard deviation %.3g in each round; a cluster has n/k = %.3g on average",
+	f.Line("", "the number of records of a cluster gets noise of standard deviation %.3g in each round; a cluster has "+
+		"n/k = %.3g records on average",
 		f.Add("count_noise", p.CountNoise), f.Add("expected_count", float64(o.Records)/float64(o.Clusters)))
-	f.Line("", "of a centre of n/k records: at most %.3g of the radius in each round, by its root mean square norm; the "+
-		"rounds of the second half are averaged", f.Add("centre_noise", p.CentreNoise))
+	f.Line("", "a centre of n/k records gets noise of at most %.3g of the radius in each round, by root mean square "+
+		"norm; the rounds of the second half are averaged", f.Add("centre_noise", p.CentreNoise))
 	return f
 }

@@ -111,14 +111,14 @@ func New(o Options) (*Plan, error) {
 	out.Plan = algorithms.Plan{Algorithm: "curve", Mode: algorithms.Certified, Objective: objective}
 	g := unit.Guarantee(fmt.Sprintf("figures of %d models on records that they did not learn from, with noise; the "+
 		"models, also with noise, count as released", len(o.Runs)),
-		"every training and every evaluation has a certificate of its own, each holds given the releases before, and all "+
-			"add up (docs/theory.md#composition)", rests...)
+		"every training and every evaluation has a certificate of its own; each certificate holds given the earlier "+
+			"releases, and all costs add up (docs/theory.md#composition)", rests...)
 	err = out.Promise(privacy.Budget{Delta: delta}, o.Records, o.Provenance, g, rows)
 	f := &out.Facts
-	f.Line("curve", "%d runs on n = %d records, %d to train and %d held out in each of %d public splits",
+	f.Line("curve", "%d runs on n = %d records; %d records train and %d records are held out in each of %d public splits",
 		f.Add("runs", len(o.Runs)), f.Add("records", o.Records), f.Add("training_records", o.Training),
 		f.Add("held_out_records", held), f.Add("splits", o.Splits))
-	f.Line("figures", "epsilon = %g of every run for the AUC of its model on the records held out",
+	f.Line("figures", "every run spends epsilon = %g on the AUC of its model on the held-out records",
 		f.Add("held_out_epsilon", o.Held.Epsilon))
 	return out, err
 }
@@ -180,7 +180,7 @@ func (c *Plan) Rows(released []float64, confidence float64) ([]Row, error) {
 	for _, r := range c.Options.Runs {
 		k := c.held.Numbers()
 		if len(released) < k {
-			return nil, errors.New("curve: too few released numbers for the runs of the plan")
+			return nil, errors.New("curve: there are too few released numbers for the runs of the plan")
 		}
 		f, err := c.held.Figures(released[:k], confidence)
 		if err != nil {

@@ -42,15 +42,15 @@ func (p *Plan) differenceReleases(add func(name string, coordinates int, share f
 // validateCompared returns an error for options that cannot be used with two models.
 func (o Options) validateCompared() error {
 	if o.Loss != nil || len(o.Thresholds)+len(o.At)+len(o.Classifiers) > 0 {
-		return fmt.Errorf("%w: evaluation: two models are compared by their AUC only: leave out thresholds, "+
+		return fmt.Errorf("%w: evaluation: two models are compared only by their AUC; leave out thresholds, "+
 			"classifiers and loss", algorithms.ErrAssumption)
 	}
 	if o.PersonRows > 0 {
 		return fmt.Errorf("%w: evaluation: the difference of two models compares rows, but the records are persons with "+
-			"several rows; evaluate each model alone: both evaluations are charged", algorithms.ErrAssumption)
+			"several rows; evaluate each model alone, which charges both evaluations", algorithms.ErrAssumption)
 	}
 	if o.Records > mostCompared {
-		return fmt.Errorf("%w: evaluation: %d records, want at most 2^25 to compare two models",
+		return fmt.Errorf("%w: evaluation: there are %d records, but two models are compared on at most 2^25 records",
 			algorithms.ErrAssumption, o.Records)
 	}
 	return nil
@@ -60,8 +60,8 @@ func (o Options) validateCompared() error {
 func (p *Plan) differenceFact(f *algorithms.Facts) {
 	n := float64(p.Options.Records)
 	noise := 2 * p.Releases.Find(differenceName).Deviation() / (n * n)
-	f.Line("", "noise of the difference of the AUCs: standard deviation %.3g with classes of the same size, more with "+
-		"others; its 95 %% interval is the difference +- %.2g or more",
+	f.Line("", "noise of the difference of the AUCs: standard deviation %.3g if both classes have the same size, and "+
+		"more otherwise; the 95 %% interval is the difference +- %.2g or wider",
 		f.Add("auc_difference_noise_balanced", noise), 1.96*noise)
 }
 

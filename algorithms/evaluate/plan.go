@@ -145,7 +145,7 @@ func New(o Options) (*Plan, error) {
 	}
 	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Objective: o.objective()}
 	released, why := rows.Told()
-	composed := "; each holds given the releases before, and shares that are fixed beforehand compose " +
+	composed := "; each certificate holds given the earlier releases, and shares that are fixed beforehand compose " +
 		"(docs/theory.md#evaluation-budget)"
 	if o.PersonRows > 0 {
 		composed += "; what a person adds is the mean over its rows, in the convex hull of what a row would add " +
@@ -183,7 +183,8 @@ func (o Options) validate() error {
 		return bad("the bound of scores is %v, want a positive number of at most 2^1000", o.ScoreBound)
 	}
 	if len(o.Thresholds)+len(o.At) > maxThresholds {
-		return bad("%d thresholds, want at most %d: the noise of a figure grows with their number",
+		return bad("there are %d thresholds, want at most %d, because the noise of a figure grows with the number "+
+			"of thresholds",
 			len(o.Thresholds)+len(o.At), maxThresholds)
 	}
 	for _, list := range [][]float64{o.Thresholds, o.At} {
@@ -200,7 +201,7 @@ func (o Options) validate() error {
 	}
 	if l := o.Loss; l != nil {
 		if !(l.Low < l.High) || math.IsInf(l.High-l.Low, 0) || l.Phi == nil {
-			return bad("the range of the loss is %v to %v, want finite numbers that increase, and a function Phi",
+			return bad("the range of the loss is %v to %v; want finite numbers, the first below the second, and a function Phi",
 				l.Low, l.High)
 		}
 	}

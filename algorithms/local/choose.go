@@ -92,8 +92,8 @@ func CheckChoice(p Protocol, l2 []float64, folds, users int) error {
 		return fmt.Errorf("%w: a network has no L2 weight, so leave out the candidates of cross-validation", ErrProtocol)
 	}
 	if len(l2) < 2 || folds < 2 || folds > users/2 {
-		return fmt.Errorf("%w: cross-validation of %d candidates in %d folds of %d users: want at least 2 candidates and 2 "+
-			"folds of 2 users", ErrProtocol, len(l2), folds, users)
+		return fmt.Errorf("%w: cross-validation of %d candidates in %d folds of %d users is not possible; want at least 2 "+
+			"candidates and 2 folds of 2 users", ErrProtocol, len(l2), folds, users)
 	}
 	for _, lambda := range l2 {
 		p.L2 = lambda

@@ -36,8 +36,8 @@ type Network struct {
 // that comes from a server, and the size of a published state.
 const maxParameters = 1 << 20
 
-var errPrintedNetwork = errors.New("it is [Han19] Algorithm 1 to the letter, which has linear models only; for a " +
-	"network choose prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
+var errPrintedNetwork = errors.New("the method is [Han19] Algorithm 1 to the letter, which has only linear models; " +
+	"for a network, choose prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
 
 // fillNetwork sets defaults and validates.
 func (p *Protocol) fillNetwork() error {
@@ -52,8 +52,8 @@ func (p *Protocol) fillNetwork() error {
 			p.L2)
 	case n.Hidden < 1 || n.Hidden > maxParameters || p.Dim < 1 || p.Dim > maxParameters ||
 		n.Hidden*(p.Dim+2) > maxParameters:
-		return fmt.Errorf("a network of %d hidden units for %d features, want at least 1 of each and at most %d parameters; "+
-			"choose fewer hidden units", n.Hidden, p.Dim, maxParameters)
+		return fmt.Errorf("the network has %d hidden units for %d features; want at least 1 hidden unit, at least 1 feature "+
+			"and at most %d parameters; choose fewer hidden units", n.Hidden, p.Dim, maxParameters)
 	}
 	p.Network = &n
 	return inRanges([]ranged{
@@ -161,10 +161,10 @@ func (p *Plan) EnoughUsers() float64 { return p.usersFor(enoughShare) }
 // checkUsers returns an error for a network with too few users, whose messages would be mostly noise.
 func (p *Plan) checkUsers() error {
 	if least := p.SmallestUsers(); float64(p.Users) < least {
-		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean "+
-			"of all messages would exceed the largest possible gradient; want at least %.0f users (%.0f users for "+
-			"noise of %g of the largest gradient), fewer hidden units or features, a larger epsilon, more epochs, or "+
-			"a linear model", p.Users, p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), enoughShare)
+		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean of all "+
+			"messages would exceed the largest possible gradient; use at least %.0f users (%.0f users for noise of %g of the "+
+			"largest gradient), fewer hidden units or features, a larger epsilon, more epochs, or a linear model", p.Users,
+			p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), enoughShare)
 	}
 	return nil
 }

@@ -236,13 +236,15 @@ func (p *Protocol) fill() error {
 	}
 	switch {
 	case p.Dim < 1:
-		return fmt.Errorf("the number of features is %d, must be at least 1", p.Dim)
+		return fmt.Errorf("the number of features is %d, but must be at least 1", p.Dim)
 	case p.Users < 1 || p.Epochs < 1 || p.Batch < 1:
-		return fmt.Errorf("%d users, %d epochs and batches of %d: all three must be at least 1", p.Users, p.Epochs, p.Batch)
+		return fmt.Errorf("%d users, %d epochs and batches of %d were given; all three numbers must be at least 1", p.Users,
+			p.Epochs, p.Batch)
 	case p.Users > maxUsers || p.Epochs > MaxEpochs:
-		return fmt.Errorf("%d users and %d epochs, must be at most %d and %d", p.Users, p.Epochs, maxUsers, MaxEpochs)
+		return fmt.Errorf("%d users and %d epochs were given, but at most %d users and %d epochs are allowed", p.Users,
+			p.Epochs, maxUsers, MaxEpochs)
 	case p.Method.private() && !(p.Epsilon >= local.MinEpsilon && p.Epsilon <= local.MaxEpsilon):
-		return fmt.Errorf("epsilon is %v, must be between %.3g and %d", p.Epsilon, local.MinEpsilon, local.MaxEpsilon)
+		return fmt.Errorf("epsilon is %v, but must be between %.3g and %d", p.Epsilon, local.MinEpsilon, local.MaxEpsilon)
 	}
 	return nil
 }
@@ -256,7 +258,7 @@ type ranged struct {
 func inRanges(all []ranged) error {
 	for _, c := range all {
 		if !(c.value >= c.low && c.value <= c.high) {
-			return fmt.Errorf("%s is %v, must be between %g and %g", c.name, c.value, c.low, c.high)
+			return fmt.Errorf("%s is %v, but must be between %g and %g", c.name, c.value, c.low, c.high)
 		}
 	}
 	return nil
@@ -289,8 +291,8 @@ func (p *Plan) StepSize(t int64) float64 {
 func KWIKEpochs(ratio, radius, delta float64) (int, error) {
 	epochs := math.Ceil(ratio / radius * math.Log(1/delta))
 	if !(ratio > 0 && radius > 0 && delta > 0 && delta < 1 && epochs <= MaxEpochs) {
-		return 0, fmt.Errorf("%w: the KWIK bound of ratio %v, radius %v and delta %v: want positive numbers, delta below 1 "+
-			"and at most %d epochs", ErrProtocol, ratio, radius, delta, MaxEpochs)
+		return 0, fmt.Errorf("%w: the KWIK bound has ratio %v, radius %v and delta %v; want positive numbers, a delta below "+
+			"1 and at most %d epochs", ErrProtocol, ratio, radius, delta, MaxEpochs)
 	}
 	return max(1, int(epochs)), nil
 }

@@ -27,7 +27,7 @@ func (p *Plan) messages(candidates, folds int) algorithms.Releases {
 
 // facts returns the facts that the plan reports about itself and a guarantee.
 func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
-	trust := "messages are made private at the user; the server is not trusted"
+	trust := "each user makes the messages private; the server is not trusted"
 	switch p.Method {
 	case SGD, Curriculum:
 		trust = "the baseline without privacy"
@@ -58,7 +58,7 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	} else {
 		f.Add("schedule", "rate sqrt(batch)/(B sqrt t)")
 	}
-	f.Line("schedule", "steps %.6g/sqrt t, %d messages averaged in each", p.StepSize(1), p.Batch)
+	f.Line("schedule", "step sizes %.6g/sqrt t; each step averages %d messages", p.StepSize(1), p.Batch)
 	if p.Gradual() {
 		margins := fmt.Sprintf("margins of at least %.4g in the first epoch", p.ThresholdAt(1))
 		if p.Epochs > 2 {
@@ -71,7 +71,7 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	}
 	switch g.Kind {
 	case privacy.LocalDP:
-		f.Line("epsilon", "%.6g in one visit, %s for a user in all", p.Epsilon, privacy.FormatUp(g.Epsilon))
+		f.Line("epsilon", "%.6g in one visit, and %s for a user in total", p.Epsilon, privacy.FormatUp(g.Epsilon))
 	case privacy.LabelLDP:
 		f.Line("epsilon", "%.6g for the one answer of a user", p.Epsilon)
 	}
@@ -81,13 +81,14 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 // networkFacts adds the facts of a network instead of radius and lambda.
 func (p *Plan) networkFacts(f *algorithms.Facts, phi string) {
 	n := p.Network
-	f.Line("model", "%s, %d parameters, start of seed %d with gain %g; every layer within its ball",
+	f.Line("model", "%swith %d parameters; the start is drawn from seed %d with gain %g; every layer stays within its ball",
 		f.Add("network", p.NetworkName()), f.Add("parameters", p.Parameters), f.Add("network_seed", n.Seed),
 		f.Add("gain", n.Gain))
 	f.Line("loss", "%s, u = y (f(x) + b), b = %g; gradients are clipped to norm C = %.6g", phi, p.Bias,
 		f.Add("clip", n.Clip))
 	if least := p.SmallestUsers(); least > 0 {
-		f.Line("users needed", "at least %.0f; from %.0f the noise of the mean of all messages is below %g of the largest "+
-			"possible gradient", f.Add("smallest_users", least), f.Add("enough_users", p.EnoughUsers()), enoughShare)
+		f.Line("users needed", "at least %.0f users; with %.0f users or more, the noise of the mean of all messages is "+
+			"below %g of the largest possible gradient", f.Add("smallest_users", least),
+			f.Add("enough_users", p.EnoughUsers()), enoughShare)
 	}
 }

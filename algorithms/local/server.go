@@ -75,8 +75,8 @@ func (p *Plan) Apply(st *State, batch []Message) error {
 	}
 	inEpoch := st.Visits - int64(st.Epoch-1)*int64(p.Users)
 	if len(batch) == 0 || len(batch) > p.Batch || inEpoch+int64(len(batch)) > int64(p.Users) {
-		return fmt.Errorf("local: %d messages at visit %d of %d, want 1 to %d messages and at most one for each "+
-			"visit left in the epoch", len(batch), inEpoch, p.Users, p.Batch)
+		return fmt.Errorf("local: there are %d messages at visit %d of %d; want 1 to %d messages and at most one message "+
+			"for each visit that is left in the epoch", len(batch), inEpoch, p.Users, p.Batch)
 	}
 	g := st.scratch(p.Parameters)
 	taken, err := p.sum(g, batch)

@@ -307,7 +307,7 @@ func (f *fixture) check(t testing.TB, c cell, e crash.Ended) {
 			t.Errorf("the state has mode %v", info.Mode())
 		}
 		if charges > 0 {
-			f.run(t, f.stream()...).Want(t, "a start over the state", exitInput, "resume it, or name another file")
+			f.run(t, f.stream()...).Want(t, "a start over the state", exitInput, "resume the stream, or name another file")
 		}
 		next = f.run(t, f.stream("resume")...)
 	} else {

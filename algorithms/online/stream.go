@@ -104,7 +104,7 @@ func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
 	if o.Resume {
 		err = s.resume()
 	} else if _, missing := os.Stat(name); missing == nil {
-		err = stateError("%s: %w; resume it, or name another file", name, fs.ErrExist)
+		err = stateError("%s: %w; resume the stream, or name another file", name, fs.ErrExist)
 	}
 	if err != nil {
 		s.Close()

@@ -115,7 +115,7 @@ func (p *Plan) momentFacts(f *algorithms.Facts) {
 		f.Add("coordinates", 1+2*s.second()), f.Add("clip", s.Clip))
 	if p.Noise() != nil {
 		norm := p.Noise().NoiseNorm(1 + 2*s.second())
-		f.Line("noise", "%s, in units of the squared clip, exact; sensitivity %.6g%s; %.6g an isometric coordinate "+
+		f.Line("noise", "%s, in units of the squared clip, exact; sensitivity %.6g%s; %.6g per isometric coordinate "+
 			"of %d pairs",
 			f.Add("noise", p.Noise().String()), f.AddSome("sensitivity", p.Certificate().Sensitivity()),
 			f.NoiseMultiplier(p.Noise(), p.Certificate()),

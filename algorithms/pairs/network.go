@@ -73,16 +73,16 @@ func (s *Spec) checkSoftmax() error {
 	l, _ := s.softmax()
 	switch {
 	case s.Sampling != Poisson:
-		return fmt.Errorf("the certificate of loss %s is for secret batches; choose Poisson sampling "+
-			"(--sampling=poisson)", l.Name())
+		return fmt.Errorf("the certificate of loss %s needs secret batches; choose Poisson sampling (--sampling=poisson)",
+			l.Name())
 	case s.Method != Gradients || s.Shrink || s.PrintedSteps:
-		return fmt.Errorf("loss %s needs method gradients with a fixed clip and the steps of a network; leave out "+
-			"another method, the shrinking clip and printed steps", l.Name())
+		return fmt.Errorf("loss %s needs method gradients with a fixed clip and the steps of a network; leave out any other "+
+			"method, the shrinking clip and printed steps", l.Name())
 	case s.Mode == algorithms.Paper:
 		return fmt.Errorf("paper mode has no formula for loss %s; choose certified mode", l.Name())
 	case s.Pairs < 2:
-		return fmt.Errorf("loss %s compares the pairs of a batch with each other, but there are only %d pairs; give "+
-			"at least 2", l.Name(), s.Pairs)
+		return fmt.Errorf("loss %s compares the pairs of a batch with each other, but there are only %d pairs; give at "+
+			"least 2 pairs", l.Name(), s.Pairs)
 	}
 	if err := l.Check(); err != nil {
 		return err

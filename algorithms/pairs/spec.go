@@ -235,7 +235,8 @@ func (s *Spec) fill() error {
 	case s.Mode < algorithms.Certified || s.Mode > algorithms.NonPrivate:
 		return errors.New("the mode is unknown")
 	case s.Dim < 1 || s.Rows < 1 || s.Epochs < 1:
-		return fmt.Errorf("%d features, %d rows and %d epochs, all must be at least 1", s.Dim, s.Rows, s.Epochs)
+		return fmt.Errorf("%d features, %d rows and %d epochs were given; all three numbers must be at least 1", s.Dim,
+			s.Rows, s.Epochs)
 	}
 	fill := s.fillTuples
 	switch {
@@ -253,7 +254,7 @@ func (s *Spec) fill() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(positive)) {
 		if v := positive[name]; !(v >= 1e-30 && v <= 1e30) {
-			return fmt.Errorf("the %s is %v, must be between 1e-30 and 1e30", name, v)
+			return fmt.Errorf("the %s is %v, but must be between 1e-30 and 1e30", name, v)
 		}
 	}
 	if s.Mode == algorithms.NonPrivate {
@@ -279,7 +280,8 @@ func (s *Spec) fillPairs() error {
 	case !ofPairs:
 		return fmt.Errorf("loss %s needs tuples; give the size of a tuple, or choose a loss of pairs", s.Loss.Name())
 	case s.Individuals < 2 || s.Pairs < 1 || s.Batch < 1:
-		return fmt.Errorf("%d individuals and %d pairs in batches of %d, want at least 2, 1 and 1", s.Individuals,
+		return fmt.Errorf("there are %d individuals and %d pairs in batches of %d; want at least 2 individuals, 1 pair and "+
+			"batches of 1", s.Individuals,
 			s.Pairs, s.Batch)
 	case s.Unit < Individual || s.Unit > OnePair:
 		return errors.New("the unit is unknown")
@@ -288,10 +290,11 @@ func (s *Spec) fillPairs() error {
 	case s.Sampling < Fixed || s.Sampling > Poisson:
 		return errors.New("the sampling is unknown")
 	case s.Sampling == Poisson && (s.Method != Gradients || s.Mode == algorithms.Paper):
-		return errors.New("sampling by Poisson works with method gradients only, and not in paper mode; choose fixed " +
-			"batches")
+		return errors.New("secret batches (Poisson sampling) work only with method gradients, and not in paper mode; choose " +
+			"fixed batches")
 	case s.Sampling == Poisson && s.Mode == algorithms.Certified && !(s.Budget.Delta > 0):
-		return errors.New("sampling by Poisson needs Gaussian noise; choose delta > 0, or fixed batches if the loss " +
+		return errors.New("secret batches (Poisson sampling) need Gaussian noise; choose delta > 0, or fixed batches " +
+			"if the loss " +
 			"supports them")
 	case s.Sampling == Poisson && s.Kappa > account.MaxGroup:
 		return fmt.Errorf("kappa is %d, but Poisson sampling supports at most %d; cap the pairs, or choose fixed "+
@@ -309,7 +312,7 @@ func (s *Spec) fillPairs() error {
 	case s.Method == Moments && s.Norm() != embedding.L2:
 		return errors.New("method moments needs K-norm noise, or delta > 0 for Gaussian noise")
 	case s.Local() && s.Mode != algorithms.Certified:
-		return fmt.Errorf("method %s is available in certified mode only", s.Method)
+		return fmt.Errorf("method %s is available only in certified mode", s.Method)
 	case s.Local() && s.Budget.Delta > 0:
 		return fmt.Errorf("method %s has a pure epsilon guarantee; choose delta 0", s.Method)
 	case s.Method == Input && s.Unit != Individual:
@@ -356,12 +359,12 @@ func (s *Spec) ofClasses() error {
 // fillTuples sets defaults and validates for tuples.
 func (s *Spec) fillTuples() error {
 	if s.Tuple < 2 || s.Individuals < s.Tuple || s.Individuals > math.MaxInt32 {
-		return fmt.Errorf("the size of a tuple is %d and there are %d individuals; want a size from 2 to the number "+
-			"of individuals", s.Tuple, s.Individuals)
+		return fmt.Errorf("the size of a tuple is %d, and there are %d individuals; want a size from 2 to the number of "+
+			"individuals", s.Tuple, s.Individuals)
 	}
 	tuples := s.Individuals / s.Tuple
 	if s.Batch = min(cmp.Or(s.Batch, tuples), tuples); s.Batch < 1 {
-		return fmt.Errorf("batches of %d tuples, must be at least 1", s.Batch)
+		return fmt.Errorf("a batch has %d tuples, but must have at least 1", s.Batch)
 	}
 	return s.ofClasses()
 }
@@ -376,11 +379,12 @@ func (s *Spec) fillAllPairs() error {
 	case !contrastive:
 		return fmt.Errorf("all pairs need the contrastive loss; loss %s needs tuples", s.Loss.Name())
 	case s.Tuple != 0 || s.Batch != 0 || s.Seed != 0:
-		return errors.New("all pairs are one batch: leave out the sizes of tuples and batches and the seed")
+		return errors.New("all pairs form one batch; leave out the sizes of tuples and batches and the seed")
 	case s.Norm() != embedding.L2:
 		return errors.New("all pairs are clipped in the l2 norm: choose K-norm noise, or delta > 0")
 	case s.Individuals < 2 || s.Individuals > mostAllPairs:
-		return fmt.Errorf("all pairs of %d individuals, want 2 to %d individuals; for more individuals, use tuples",
+		return fmt.Errorf("all pairs of %d individuals cannot be used; want 2 to %d individuals; for more "+
+			"individuals, use tuples",
 			s.Individuals, mostAllPairs)
 	}
 	return s.ofClasses()

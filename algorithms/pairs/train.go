@@ -247,8 +247,8 @@ func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	norm, bound := data.Norm()
 	if g.Len() != s.Individuals || s.listed() && len(g.Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() ||
 		bound != s.Bound {
-		return fmt.Errorf("%w: the data have %d individuals, %d pairs and %d features of %s norm %g, but the plan "+
-			"has %d, %d and %d of %s norm %g", ErrPlan,
+		return fmt.Errorf("%w: the data have %d individuals, %d pairs and %d features of %s norm %g, but the plan has %d "+
+			"individuals, %d pairs and %d features of %s norm %g", ErrPlan,
 			g.Len(), len(g.Pairs()), data.Dim(), norm, bound, s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound)
 	}
 	if len(classes) != s.Individuals && (classes != nil || !s.listed()) {

@@ -175,7 +175,7 @@ func TestTuplePlansRefuse(t *testing.T) {
 		"temperature":           {func(s *pairs.Spec) { s.Loss = embedding.NPair{Temperature: math.NaN()} }, "temperature"},
 		"clip":                  {func(s *pairs.Spec) { s.Clip = -1 }, "clip"},
 		"bound":                 {func(s *pairs.Spec) { s.Bound = 0 }, "norm bound"},
-		"batch":                 {func(s *pairs.Spec) { s.Batch = -1 }, "batches"},
+		"batch":                 {func(s *pairs.Spec) { s.Batch = -1 }, "a batch has"},
 		"all pairs of triplets": {func(s *pairs.Spec) { *s = allPairsSpec(); s.Loss = embedding.Triplet{Margin: 1} }, "contrastive"},
 		"all pairs and tuples":  {func(s *pairs.Spec) { *s = allPairsSpec(); s.Tuple = 3 }, "one batch"},
 		"all pairs, Laplace":    {func(s *pairs.Spec) { *s = allPairsSpec(); s.Budget.Delta, s.Noise = 0, privacy.LaplaceNoise }, "K-norm"},

@@ -94,7 +94,7 @@ func New(o Options) (*Plan, error) {
 	p := &Plan{Options: o, rank: rank, counted: counted, joint: joint}
 	switch {
 	case len(o.Models) > 0:
-		p.Options.Road, p.Reason = NoisyMax, "the candidates are public or released, so only the choice costs"
+		p.Options.Road, p.Reason = NoisyMax, "the candidates are public or released, so only the choice has a cost"
 		err = p.planChoice(o.Budget.Epsilon)
 	case o.Road == Compose:
 		p.Reason = "asked for"
@@ -144,10 +144,10 @@ func (o Options) validate() error {
 	case o.Road != Auto && o.Road != Compose && o.Road != RandomStopping && o.Road != NoisyMax:
 		return bad("road %q is unknown, want %s, %s or %s", o.Road, Compose, RandomStopping, NoisyMax)
 	case o.Runs != 0 && (o.Road == Compose || o.Road == NoisyMax):
-		return bad("a number of runs applies to %s only; leave it out", RandomStopping)
+		return bad("a number of runs applies only to %s; leave the number out", RandomStopping)
 	case o.Budget.Delta == 0 && o.Road == RandomStopping:
-		return bad("the guarantee of %s is proved for a positive delta only, and delta is 0; give a positive delta, "+
-			"or take %s", RandomStopping, Compose)
+		return bad("the guarantee of %s is proved only for a positive delta, but delta is 0; give a positive "+
+			"delta, or take %s", RandomStopping, Compose)
 	}
 	return nil
 }

@@ -42,8 +42,9 @@ func (p *Plan) promise() error {
 		g.Released = "the model and the score of the best of a secret number of runs"
 		g.Derivation = fmt.Sprintf("the best of K runs, K uniform on 1 to %d and secret, each %.6g-GDP with training and "+
 			"score: by the profile of random stopping (docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
-		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, so that time does not tell how many count; "+
-			"how long the search takes, which tells how often each setting was drawn, is not seen", o.Runs))
+		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, so that the time does not tell how many "+
+			"runs count; nobody sees how long the search takes, because that would tell how often each setting was drawn",
+			o.Runs))
 	}
 	if o.PersonRows > 0 {
 		g.Derivation += "; the rank sum of persons moves by as much, and so does its whole part " +
@@ -101,9 +102,9 @@ func (p *Plan) advice() string {
 	if len(p.Options.Settings) == 0 {
 		return ""
 	}
-	return "all settings have the same features: where that was measured, the default setting with the whole budget " +
-		"(dyad train) beat every search; a search pays where settings differ by more than the noise that it adds, as with " +
-		"other features"
+	return "all settings have the same features; in measurements of such searches, the default setting with the whole " +
+		"budget (dyad train) beat every search; a search is worth its cost if settings differ by more than the noise of the " +
+		"search, for example if their features differ"
 }
 
 func (p *Plan) facts() (f algorithms.Facts) {
@@ -139,8 +140,9 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		f.Line("runs", "%d runs are made, and the best of the first K runs is released; K is secret and uniform on 1 "+
 			"to %[1]d; each setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried",
 			p.tried()))
-		f.Line("score", "rank sum and number of positives with %s: standard deviation %.3g of an AUC with classes of "+
-			"the same size", f.Add("score_noise", p.score.String()), f.Add("auc_noise_balanced", 2*p.score.Sigma/(n*n)))
+		f.Line("score", "the rank sum and the number of positives have %s; an AUC then has noise of standard deviation %.3g "+
+			"if both classes have the same size", f.Add("score_noise", p.score.String()),
+			f.Add("auc_noise_balanced", 2*p.score.Sigma/(n*n)))
 	} else {
 		f.Line("choice", "epsilon %.6g; a candidate is passed over with probability 1 - exp(-gap/%.3g), where gap is "+
 			"how far its AUC is below the best AUC, for classes of the same size", f.Add("choice_epsilon", p.choice),

@@ -23,7 +23,7 @@ func (p *Plan) cheapest() (*Plan, error) {
 		return nil, composed
 	}
 	if p.Options.Budget.Delta == 0 {
-		compose.Reason = "delta is 0, and random stopping needs a positive one"
+		compose.Reason = "delta is 0, but random stopping needs a positive delta"
 		return &compose, nil
 	}
 	switch err := stopping.planStopping(); {

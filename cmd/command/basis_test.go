@@ -16,19 +16,23 @@ func TestBasisAuto(t *testing.T) {
 	dir := clinic(t, 400)
 	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "auto.yaml", "basis: auto\n"+string(text))
-	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "would pay for them"}, {"1000", "spike:6", "is at least"}} {
-		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon", c.epsilon, "--delta", "1e-5", "--force", "--yes"}
+	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "needs at least"},
+		{"1000", "spike:6", "is at least"}} {
+		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon",
+			c.epsilon, "--delta", "1e-5", "--force", "--yes"}
 		code, out, errs := dyad(t, dir, args...)
 		if code != exitOK || strings.Count(out, "basis       "+c.basis) != 1 || !strings.Contains(out, c.says) {
 			t.Fatalf("train: exit %d\n%s", code, out+errs)
 		}
 		m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 		basis := m.Encoder.Schema().Basis
-		if !strings.HasPrefix(basis, c.basis) || len(m.Weights) != m.Encoder.Dim() || (basis == "none") != (m.Encoder.Dim() == 12) {
+		if !strings.HasPrefix(basis, c.basis) || len(m.Weights) != m.Encoder.Dim() ||
+			(basis == "none") != (m.Encoder.Dim() == 12) {
 			t.Errorf("epsilon %s: the model has basis %q and %d weights", c.epsilon, basis, len(m.Weights))
 		}
 		// n of the plan are the records to train with: 300 of 400.
-		if code, out, errs := dyad(t, dir, "plan", "-n", "300", "--schema", "auto.yaml", "--epsilon", c.epsilon, "--delta", "1e-5"); code != exitOK || !strings.Contains(errs, "dyad: basis "+basis+", chosen by auto") {
+		if code, out, errs := dyad(t, dir, "plan", "-n", "300", "--schema", "auto.yaml", "--epsilon", c.epsilon, "--delta",
+			"1e-5"); code != exitOK || !strings.Contains(errs, "dyad: basis "+basis+", chosen by auto") {
 			t.Errorf("plan: exit %d\n%s", code, out+errs)
 		}
 		for _, command := range [][]string{
@@ -40,17 +44,20 @@ func TestBasisAuto(t *testing.T) {
 		}
 	}
 	var r trainResult
-	if code, out, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "auto.yaml", "--task", "metric", "--force", "--yes", "--json"); code != exitOK || json.Unmarshal([]byte(out), &r) != nil || !strings.HasPrefix(r.Basis, "none, chosen by auto: the rule for bases is for scores") {
+	if code, out, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "auto.yaml", "--task", "metric",
+		"--force", "--yes", "--json"); code != exitOK || json.Unmarshal([]byte(out), &r) != nil || !strings.HasPrefix(r.Basis, "none, chosen by auto: the rule for bases applies only to scores") {
 		t.Errorf("a metric: exit %d, %q\n%s", code, r.Basis, errs)
 	}
 	// Without the key a line is printed where it matters; basis: none, and files that are encoded already or cannot be read twice, have no basis.
 	write(t, dir, "none.yaml", "basis: none\n"+string(text))
 	mustRun(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "patients.dyadpack")
 	for _, c := range []struct{ data, schema, epsilon, basis string }{
-		{"patients.csv", "patients", "1", ""}, {"patients.csv", "patients", "1000", "spike:6"}, {"patients.csv", "none", "1000", ""}, {"patients.dyadpack", "patients", "1000", ""},
+		{"patients.csv", "patients", "1", ""}, {"patients.csv", "patients", "1000", "spike:6"},
+		{"patients.csv", "none", "1000", ""}, {"patients.dyadpack", "patients", "1000", ""},
 	} {
 		var r trainResult
-		code, out, errs := dyad(t, dir, "train", "--data", c.data, "--schema", c.schema+".yaml", "--epsilon", c.epsilon, "--delta", "1e-5", "--force", "--yes", "--json")
+		code, out, errs := dyad(t, dir, "train", "--data", c.data, "--schema", c.schema+".yaml", "--epsilon", c.epsilon,
+			"--delta", "1e-5", "--force", "--yes", "--json")
 		m, err := readModel(filepath.Join(dir, "model.json"))
 		if code != exitOK || json.Unmarshal([]byte(out), &r) != nil || err != nil {
 			t.Fatalf("%v: exit %d, %v\n%s", c, code, err, out+errs)
@@ -60,11 +67,14 @@ func TestBasisAuto(t *testing.T) {
 		}
 	}
 	// Training within the groups of --group-column gets no basis, and neither does its plan, whose schema names no group.
-	ends(t, dir, exitOK, "d = 12 features", "plan", "-n", "400", "--schema", "patients.yaml", "--group-sizes", "200,200", "--epsilon", "1000", "--delta", "1e-5")
+	ends(t, dir, exitOK, "d = 12 features", "plan", "-n", "400", "--schema", "patients.yaml", "--group-sizes", "200,200",
+		"--epsilon", "1000", "--delta", "1e-5")
 	// All records of the file are encoded, also those that are held out: too many of them have no basis.
-	if code, out, errs := dyad(t, dir, "plan", "-n", "100000000", "--holdout", "0.99", "--schema", "auto.yaml"); code != exitOK || !strings.Contains(errs, "basis none, chosen by auto: spike:6 would make") {
+	if code, out, errs := dyad(t, dir, "plan", "-n", "100000000", "--holdout", "0.99", "--schema",
+		"auto.yaml"); code != exitOK || !strings.Contains(errs, "basis none, chosen by auto: spike:6 would need") {
 		t.Errorf("a large file: exit %d\n%s", code, out+errs)
 	}
 	// Whoever does not know n and the budget asks for a name.
-	ends(t, dir, exitInput, "name a basis here", "data", "pack", "patients.csv", "--schema", "auto.yaml", "-o", "p.dyadpack")
+	ends(t, dir, exitInput, "name a basis here", "data", "pack", "patients.csv", "--schema", "auto.yaml",
+		"-o", "p.dyadpack")
 }

@@ -32,7 +32,7 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 	write(t, dir, "records.yaml", fmt.Sprintf(schema, "records", "", "ignore"))
 	write(t, dir, "persons.yaml", fmt.Sprintf(schema, "persons", "persons: 3000\nmax_rows_per_person: 4\n", "person"))
 	for unit, n := range map[string]int{"records": 6000, "persons": 3000} {
-		ends(t, dir, exitOK, "1 of 6 pairs of columns are chosen in private", "plan", "--schema", unit+".yaml", "-n", fmt.Sprint(n), "--epsilon", "16")
+		ends(t, dir, exitOK, "1 of 6 pairs of columns are chosen privately", "plan", "--schema", unit+".yaml", "-n", fmt.Sprint(n), "--epsilon", "16")
 		model := unit + ".json"
 		ends(t, dir, exitOK, "a * b, chosen in private", "train", "--data", "rows.csv", "--schema", unit+".yaml", "--epsilon", "16", "--yes", "--ledger", "l.jsonl", "--out", model, "--report", unit+".html")
 		text := must.Get(os.ReadFile(filepath.Join(dir, model)))(t)

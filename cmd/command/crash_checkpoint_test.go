@@ -48,11 +48,11 @@ var checkpointMatrix = []checkpointCell{
 	{"interrupt", "checkpoint saved#7", exitCancelled, pending, 7, resumeIt, false},
 	{"interrupt", "training#1", exitCancelled, pending, 10, resumeIt, false},
 
-	{"disk full", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint after step 8", true},
-	{"disk full", "checkpoint written#7", exitResource, pending, 7, "no checkpoint after step 8", false},
-	{"disk full", "bound#1", exitResource, pending, 0, "no checkpoint after step 1", false},
-	{"ledger folder read-only", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint after step 8", false},
-	{"ledger folder read-only", "checkpoint written#7", exitResource, pending, 6, "no checkpoint after step 7", false},
+	{"disk full", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint was written after step 8", true},
+	{"disk full", "checkpoint written#7", exitResource, pending, 7, "no checkpoint was written after step 8", false},
+	{"disk full", "bound#1", exitResource, pending, 0, "no checkpoint was written after step 1", false},
+	{"ledger folder read-only", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint was written after step 8", false},
+	{"ledger folder read-only", "checkpoint written#7", exitResource, pending, 6, "no checkpoint was written after step 7", false},
 
 	{"same run", "checkpoint saved#7", exitInput, overtaken, 7, "was released on", true},
 	{"same run", "training#1", exitInput, overtaken, 10, "was released on", false},
@@ -69,7 +69,8 @@ var checkpointMatrix = []checkpointCell{
 
 // checkpointed is the command line of the attacked training.
 func (f *fixture) checkpointed(more ...string) []string {
-	return f.train(append([]string{"--algorithm", "gradient-perturbation", "--steps", strconv.Itoa(checkpointSteps), "--checkpoint-every", "1ns", "--holdout", "0.2"}, more...)...)
+	return f.train(append([]string{"--algorithm", "gradient-perturbation", "--steps", strconv.Itoa(checkpointSteps),
+		"--checkpoint-every", "1ns", "--holdout", "0.2"}, more...)...)
 }
 
 // checkpoints are the names of all checkpoints.
@@ -104,7 +105,8 @@ func (f *fixture) attackCheckpoint(t *testing.T, c checkpointCell) ended {
 		return f.start(t, spec.With("pause", "")).While(t, func() {
 			run, _, _ := f.attacked(t)
 			e := f.start(t, crash.Spec{Args: f.checkpointed("--out", f.in("out/other.json"), "--resume", run)}).End()
-			e.Want(t, "the second process", exitOK, fmt.Sprintf("run %s continued after step %d of %d", run, c.from, checkpointSteps))
+			e.Want(t, "the second process", exitOK, fmt.Sprintf("run %s continued after step %d of %d", run, c.from,
+				checkpointSteps))
 		})
 	}
 	if strings.HasPrefix(c.fault, "checkpoint ") {
@@ -145,7 +147,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 		e := f.dyad(f.checkpointed(append([]string{"--resume", run}, more...)...)...)
 		e.Want(t, c.fault, exitInput, says)
 		if says != "was charged for" && says != "another plan" && says != "other records" {
-			e.Want(t, c.fault, exitInput, "remove it to start the run from step 1, at no further cost")
+			e.Want(t, c.fault, exitInput, "remove the file to start the run from step 1, at no further cost")
 		}
 		if f.get(t, "ledger/ledger.jsonl") != before || strings.Contains(e.Stdout, "weights") {
 			t.Error("a refused checkpoint changed the ledger or printed something")
@@ -157,7 +159,8 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 			refused(whole[:size], "cut short")
 		}
 	case "checkpoint edited":
-		for _, edit := range [][2]string{{`"steps_done":10`, `"steps_done":9`}, {`"releases":[10]`, `"releases":[9]`}, {`"vectors":[[`, `"vectors":[[1`}} {
+		for _, edit := range [][2]string{{`"steps_done":10`, `"steps_done":9`}, {`"releases":[10]`, `"releases":[9]`},
+			{`"vectors":[[`, `"vectors":[[1`}} {
 			if !strings.Contains(whole, edit[0]) {
 				t.Fatalf("no %s", edit[0])
 			}
@@ -169,7 +172,8 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 		third, _, _ := f.attacked(t)
 		refused(f.get(t, "ledger/ledger.jsonl."+third+".checkpoint"), "it is of run")
 		// That run is ended, and forgotten by the checks.
-		f.dyad(f.checkpointed("--out", f.in("out/third.json"), "--resume", third)...).Want(t, "the third run", exitOK, "continued after step 10")
+		f.dyad(f.checkpointed("--out", f.in("out/third.json"), "--resume", third)...).Want(t, "the third run", exitOK,
+			"continued after step 10")
 		f.known = append(f.known, third)
 	case "checkpoint of other records": // as many as before, of the same file
 		refused(whole, "other records", "--split-seed", "2")
@@ -196,7 +200,8 @@ func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 		t.Errorf("want %s; got %d charges, finish lines %q", c.want, charges, finished)
 	}
 	for _, name := range f.checkpoints(t) {
-		if info, err := os.Stat(name); err != nil || info.Mode().Perm()&0o077 != 0 && !strings.HasPrefix(c.fault, "checkpoint of") {
+		if info, err := os.Stat(name); err != nil ||
+			info.Mode().Perm()&0o077 != 0 && !strings.HasPrefix(c.fault, "checkpoint of") {
 			t.Errorf("%s can be read by others: %v, %v", filepath.Base(name), info.Mode(), err)
 		}
 	}
@@ -209,7 +214,8 @@ func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 		}
 		next := f.dyad(f.checkpointed("--resume", run)...)
 		next.Want(t, "resume", exitOK, "run "+run)
-		if says := fmt.Sprintf("continued after step %d of %d,", c.from, checkpointSteps); strings.Contains(next.Stderr, says) != (c.from > 0) || c.from == 0 && strings.Contains(next.Stderr, "continued after") {
+		if says := fmt.Sprintf("continued after step %d of %d,", c.from, checkpointSteps); strings.Contains(next.Stderr,
+			says) != (c.from > 0) || c.from == 0 && strings.Contains(next.Stderr, "continued after") {
 			t.Errorf("want a run that continues after step %d: %s", c.from, next.Stderr)
 		}
 	}

@@ -48,7 +48,7 @@ var pairsMatrix = []pairsCell{
 	{"poisson", "kill", "trained#1", killed, pending, 20, "", false},
 	{"poisson", "kill", "released#1", killed, unnamed, 0, "", false},
 	{"poisson", "interrupt", "training#1", exitCancelled, pending, 10, resumeIt, true},
-	{"poisson", "full", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint after step 8", false},
+	{"poisson", "full", "checkpoint saved#7", exitResource, pending, 7, "no checkpoint was written after step 8", false},
 	{"poisson", "lost", "training#1", killed, pending, 0, "", false},
 	{"tuples", "kill", "checkpoint saved#7", killed, pending, 7, "", true},
 	{"tuples", "interrupt", "training#1", exitCancelled, pending, 10, resumeIt, false},

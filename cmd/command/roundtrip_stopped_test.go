@@ -18,11 +18,13 @@ func TestGenuineOldRunsAreNeverRefused(t *testing.T) {
 	for _, end := range []string{"", ".head", "." + id + ".checkpoint"} {
 		must.Do(t, os.Rename(filepath.Join(dir, "ledger.jsonl"+end), filepath.Join(dir, "l.jsonl"+end)))
 	}
-	args := strings.Fields("train --data patients.csv --schema patients.yaml --epsilon 1 --algorithm gradient-perturbation --radius 1 --step-size 0.001 --steps 20000 --ledger l.jsonl --out run.json --resume " + id)
-	ends(t, dir, exitInput, "remove it to start the run from step 1, at no further cost", args...)
+	args := strings.Fields("train --data patients.csv --schema patients.yaml --epsilon 1 --algorithm " +
+		"gradient-perturbation --radius 1 --step-size 0.001 --steps 20000 --ledger l.jsonl --out run.json --resume " + id)
+	ends(t, dir, exitInput, "remove the file to start the run from step 1, at no further cost", args...)
 	must.Do(t, os.Remove(filepath.Join(dir, "l.jsonl."+id+".checkpoint")))
 	mustRun(t, dir, args...)
-	if text, err := os.ReadFile(filepath.Join(dir, "l.jsonl")); err != nil || strings.Count(string(text), `"type":"charge"`) != 2 {
+	if text, err := os.ReadFile(filepath.Join(dir, "l.jsonl")); err != nil ||
+		strings.Count(string(text), `"type":"charge"`) != 2 {
 		t.Errorf("want the two charges that were there: %v\n%s", err, text)
 	}
 	for _, stage := range []string{"as it is", "compacted"} {

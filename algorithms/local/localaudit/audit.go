@@ -96,14 +96,14 @@ func Attack(ctx context.Context, p *local.Plan, o Options) (*Report, error) {
 // attack attacks a sender. The sender draws from its own source.
 func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Report, error) {
 	if o.Runs < 100 || o.Visits < 1 || !(o.Confidence > 0 && o.Confidence < 1) {
-		return nil, fmt.Errorf("localaudit: %d runs of %d visits at confidence %v: want at least 100 runs, 1 visit and a "+
-			"confidence in (0, 1)", o.Runs, o.Visits, o.Confidence)
+		return nil, fmt.Errorf("localaudit: there are %d runs of %d visits, and the confidence is %v; want at least 100 "+
+			"runs, 1 visit and a confidence in (0, 1)", o.Runs, o.Visits, o.Confidence)
 	}
 	if p.Method == local.SGD || p.Method == local.Curriculum {
 		return nil, fmt.Errorf("localaudit: method %s sends exact gradients, so there is nothing to attack", p.Method)
 	}
 	if p.Method == local.PrestigeLabel && o.Visits != 1 {
-		return nil, errors.New("localaudit: a user of prestige-label answers once; attack one visit")
+		return nil, errors.New("localaudit: a user of prestige-label answers only once; attack one visit")
 	}
 	var best *Report
 	tried, err := linearInstances(p), error(nil)
@@ -177,7 +177,8 @@ func linearInstances(p *local.Plan) []*Report {
 			if p.Gradual() && p.Method != local.PrestigeLabel { // x is public for that method
 				add(epoch, w, "x of norm R_x against R_x/100, label 1", along(p, 0, 1, 1), along(p, 0, 0.01, 1))
 				if p.Dim > 1 {
-					add(epoch, w, "x of norm R_x along the last axis against the opposite of the first, label 1",
+					add(epoch, w, "x of norm R_x along the last axis against x of norm R_x opposite to the first axis, both "+
+						"with label 1",
 						along(p, p.Dim-1, 1, 1), along(p, 0, -1, 1))
 					all[len(all)-1].along = [2][]float64{axis(p.Dim, p.Dim-1), axis(p.Dim, 0)}
 				}

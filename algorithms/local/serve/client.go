@@ -218,13 +218,14 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 	epochs, pairs := cmp.Or(c.Limits.Epochs, DefaultEpochs), cmp.Or(c.Limits.Pairs, DefaultPairs)
 	switch {
 	case len(z.X) != protocol.Dim:
-		return nil, inputError("the record has %d features and the protocol has %d; no message was sent",
+		return nil, inputError("the record has %d features but the protocol has %d; no message was sent",
 			len(z.X), protocol.Dim)
 	case protocol.Epochs > epochs:
-		return nil, inputError("the protocol has %d epochs, more than Limits.Epochs %d; no message was sent",
+		return nil, inputError("the protocol has %d epochs, which is more than Limits.Epochs = %d; no message was sent",
 			protocol.Epochs, epochs)
 	case protocol.Pairs > pairs:
-		return nil, inputError("the protocol has %d direction pairs, more than Limits.Pairs %d; no message was sent",
+		return nil, inputError("the protocol has %d direction pairs, which is more than Limits.Pairs = %d; no "+
+			"message was sent",
 			protocol.Pairs, pairs)
 	}
 	key := protocol.key()
@@ -248,8 +249,8 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 		return nil, inputError("method %s gives no guarantee; no message was sent", p.Method)
 	}
 	if cost := c.Memory.spent(key, p.Guarantee.Epsilon); !(cost <= c.Limits.Epsilon) {
-		return nil, fmt.Errorf("%w: the messages of this protocol, together with the messages of other protocols in "+
-			"the memory file, cost epsilon %s, more than Limits.Epsilon %g; no message was sent", ledger.ErrBudget,
+		return nil, fmt.Errorf("%w: the messages of this protocol, together with the messages of other protocols in the "+
+			"memory file, cost epsilon %s, which is more than Limits.Epsilon = %g; no message was sent", ledger.ErrBudget,
 			privacy.FormatUp(cost), c.Limits.Epsilon)
 	}
 	return p, nil

@@ -68,7 +68,7 @@ func OpenMemory(name string) (*Memory, error) {
 	file, err := durable.Own(name)
 	switch {
 	case errors.Is(err, durable.ErrBusy):
-		return nil, fmt.Errorf("%w: another client uses the memory: %w", ErrAway, err)
+		return nil, fmt.Errorf("%w: another client uses the memory file: %w", ErrAway, err)
 	case err != nil:
 		return nil, inputError("the memory file %s cannot be locked: %w", name, err)
 	}
@@ -79,8 +79,8 @@ func OpenMemory(name string) (*Memory, error) {
 	}
 	if err := m.read(file.Name()); err != nil {
 		m.Close()
-		return nil, inputError("%s is not the memory of a client, or is damaged (%v); no message was sent, because "+
-			"the earlier messages are unknown; restore the file that the client wrote last, not an older copy",
+		return nil, inputError("%s is not the memory file of a client, or is damaged (%v); no message was sent, because the "+
+			"earlier messages are unknown; restore the file that the client wrote last, not an older copy",
 			file.Name(), err)
 	}
 	return m, nil
@@ -94,7 +94,7 @@ func (m *Memory) read(path string) error {
 		return err
 	}
 	if !seal.Intact(m.kept.Format == memoryFormat) {
-		return errors.New("it was changed after it was written: its checksum does not match")
+		return errors.New("it was changed after it was written, because its checksum does not match")
 	}
 	plain := m.kept.Format == plainMemoryFormat
 	if m.kept.Format != memoryFormat && !plain {

@@ -78,8 +78,8 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 	switch plan.Method {
 	case local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW:
 	default:
-		return nil, fmt.Errorf("serve: method %s is not served: only prestige, prestige-participation, prestige-label and "+
-			"djw privatise every message", plan.Method)
+		return nil, fmt.Errorf("serve: method %s is not served, because only prestige, prestige-participation, "+
+			"prestige-label and djw privatise every message", plan.Method)
 	}
 	public := PublicPlan(plan)
 	if public.Loss.Formula == "" {
@@ -298,7 +298,7 @@ func (s *Service) check(m Submission) (local.Message, error) {
 		}
 	}
 	if m.Epoch != s.state.Epoch {
-		return local.Message{}, fmt.Errorf("%w: it is for epoch %d, but the present epoch is %d", ErrEpoch, m.Epoch,
+		return local.Message{}, fmt.Errorf("%w: the message is for epoch %d, but the present epoch is %d", ErrEpoch, m.Epoch,
 			s.state.Epoch)
 	}
 	if s.last[m.User] == m.Epoch {

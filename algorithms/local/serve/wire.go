@@ -42,7 +42,7 @@ func NewLabelSubmission(user string, features []float64, label float64) (Submiss
 func (s Submission) labelled(p *local.Plan) ([]float64, float64, error) {
 	switch {
 	case s.Takes || s.Seed != "" || s.Choice != 0:
-		return nil, 0, errors.New("a message of prestige-label must have features and a label only")
+		return nil, 0, errors.New("a message of prestige-label must have only features and a label")
 	case s.Label != 1 && s.Label != -1:
 		return nil, 0, errors.New("label must be -1 or 1")
 	case len(s.Features) != p.Dim:
@@ -101,7 +101,7 @@ func (s Submission) validate() error {
 func (s Submission) message() (local.Message, error) {
 	m := local.Message{Takes: s.Takes}
 	if s.Features != nil || s.Label != 0 {
-		return m, errors.New("features and label are for method prestige-label only")
+		return m, errors.New("only messages of method prestige-label have features and label")
 	}
 	if !s.Takes {
 		return m, nil
