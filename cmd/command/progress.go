@@ -121,7 +121,8 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 	case !piped:
 		d, err = a.readData(from, s, o)
 	case len(from.names) > 1:
-		return nil, badInput("--data %s is standard input, and stands alone; name files instead to read several",
+		return nil, badInput("--data %s is standard input, which is not combined with files; to read several files, "+
+			"name only files",
 			standardInput)
 	default:
 		d, err = dataset.LoadReader("standard input", &liveReader{ctx: a.ctx, r: a.stdin}, s, o)
@@ -130,7 +131,7 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 	// do not advise a change of the schema, because the schema of a model is fixed
 	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) {
 		rule.Rule = strings.Replace(rule.Rule,
-			"correct the value, add it to categories (which are public), or say `unknown: other`",
+			"correct the value, add it to categories (which are public), or set `unknown: other` in the schema",
 			"--set unknown=other counts it as a value outside of the list", 1)
 	}
 	if err == nil && d.Others {
