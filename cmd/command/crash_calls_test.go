@@ -113,7 +113,7 @@ func TestCompactFailingCallsMatrix(t *testing.T) {
 					t.Errorf("exit 0 and nothing is archived: %s", show.Stdout)
 				}
 				f.dyad(f.train()...).Want(t, "train", exitOK, "charged to")
-				f.dyad("ledger", "compact", "--ledger", path).Want(t, "again", exitOK, "totals are the same")
+				f.dyad("ledger", "compact", "--ledger", path).Want(t, "again", exitOK, "totals are unchanged")
 				f.dyad("ledger", "verify", "--ledger", path).Want(t, "verify again", exitOK, "is whole")
 				l := must.Get(ledger.Open(path))(t)
 				tmpl := must.Get(crashTemplate())(t)

@@ -21,7 +21,7 @@ type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
 	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Maximum epsilon of all runs together, past runs included."`
 	Delta   float64 `within:"(0,1)" required:"" placeholder:"DELTA" help:"Delta at which epsilon is counted."`
-	Looking bool    `help:"Count by the rule for budgets that are chosen by looking at earlier releases. Default: the rule for budgets fixed beforehand."`
+	Looking bool    `help:"Count by the rule for budgets chosen by looking at earlier releases. Default: for budgets fixed beforehand."`
 	Close   bool    `help:"Accept a cap below what was spent, so that no further run is admitted."`
 	ledgerFlag
 }

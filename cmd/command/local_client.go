@@ -24,9 +24,9 @@ type localClientCmd struct {
 	Row      int           `positive:"" default:"1" help:"Row of the record in the file."`
 	User     string        `required:"" placeholder:"ID" help:"Name of the user for the server, 1 to 128 bytes."`
 	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers the answers of one record. Keep this file: without it a user could answer twice."`
-	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse a protocol if its messages and all remembered messages cost more than this."`
+	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse a protocol if its messages and the remembered messages cost more."`
 	Public   bool          `name:"public-features" help:"Allow the features to be sent in clear, for method prestige-label."`
-	Follow   bool          `needs:"server" help:"Answer in every epoch until the last is over, and wait while the server is away."`
+	Follow   bool          `needs:"server" help:"Answer in every epoch to the last; wait while the server is away."`
 	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two requests to the server."`
 	Token    string        `private:"token" placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
 	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more epochs."`

@@ -20,7 +20,7 @@ type localSimulateCmd struct {
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\". Default: local.json on private data, or local.RUN.json if that exists; on public data none."`
 	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of the records to hold out and evaluate. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA" help:"Values of lambda, of which cross-validation at the users chooses one, which is charged. Not with --shuffle-delta."`
+	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA" help:"Values of lambda to choose from by cross-validation at the users, which is charged. Not with --shuffle-delta."`
 	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
 	Balance    bool      `help:"Leave out users of the larger class until both classes are equal. Only for public data: which users are asked depends on labels."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`

@@ -37,7 +37,7 @@ type lossCheckFlags struct {
 	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	Task      string             `default:"auc" enum:"auc,metric"`
 	Radius    float64            `positive:"" default:"1" placeholder:"R"`
-	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records, on which the method and the algorithms depend."`
+	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
 	D         int                `positive:"" short:"d" default:"10"`
 	Plot      string             `placeholder:"FILE"`
 }

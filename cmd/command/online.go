@@ -37,7 +37,7 @@ type onlineCmd struct {
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
 	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
-	PublicData bool     `help:"The data are public: no budget is charged. Every line has the AUC of the scores given before each label was used."`
+	PublicData bool     `help:"The data are public: no charge. Every line has the AUC of the scores given before each label was used."`
 	Average    bool     `help:"Write the average of the iterates with each release, at no further cost (online-to-batch)."`
 	Out        string   `writes:"model" short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
 	Force      bool     `help:"Replace an existing model file. With --resume the file of an earlier attempt at this run is always replaced."`

@@ -70,7 +70,7 @@ type pairFlags struct {
 	Clip         float64  `positive:"" placeholder:"H" help:"Norm to which gradients of pairs or tuples are clipped; with --loss infonce or ntxent: gradients of cosines; with --method moments: differences of pairs. Default: 0.5, or 0.3 with --method moments."`
 	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix if this bound is smaller. This lowers the noise."`
 	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step size eta0 of eta0/sqrt(tau), or of Adam, whose step sizes fall linearly, with a network, infonce or ntxent. Default: 1, or 0.1 for Adam."`
-	PrintedSteps bool     `help:"Step sizes as printed in the paper, eta0/sqrt(tau!). Only about nine steps are useful."`
+	PrintedSteps bool     `help:"Step sizes as printed in the paper, eta0/sqrt(tau!). About nine steps are useful."`
 	tupleFlags
 }
 

@@ -11,7 +11,7 @@ import (
 
 // partFlag is the flag for carrying out a part of many runs, for job arrays.
 type partFlag struct {
-	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Make only part I of N (I is 1 to N), and write it to a file of its own. auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
+	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Make only part I (from 1) of N and write it to a file of its own. auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
 	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Instead of running, join the files of all parts, or a folder or a pattern of them. The same flags give the result of a single run."`
 }
 

@@ -15,7 +15,7 @@ import (
 
 // teamFlags are the flags of commands that several processes can carry out together.
 type teamFlags struct {
-	Team         string        `enum:",mpi" default:"" placeholder:"mpi" help:"Train with all processes of an MPI job (mpirun -n R dyad train --team mpi ...). The bits are the same for any number of processes; see docs/several-machines.md."`
+	Team         string        `enum:",mpi" default:"" placeholder:"mpi" help:"Train with all processes of an MPI job (mpirun -n R dyad train --team mpi ...). The bits are the same for any number of processes; docs/several-machines.md."`
 	TeamDeadline time.Duration `within:"[0,]" default:"10m" placeholder:"DURATION" help:"End the job if a process of the team does not answer for this time. 0 waits forever."`
 }
 

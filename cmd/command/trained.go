@@ -59,7 +59,7 @@ func (c *trainedFlags) fraction() float64 {
 
 // trainedFlags are the flags for the records of a training and for the name of its model.
 type trainedFlags struct {
-	Data       dataFiles `needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX; text may be compressed. A folder, a pattern in quotes ('part-*.parquet') or several --data are read as one file. Default: public synthetic clinical records made by this program."`
+	Data       dataFiles `needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX; text may be compressed. A folder, a pattern in quotes ('part-*.parquet') or several --data are read as one file. Default: public synthetic clinical records."`
 	Schema     string    `needs:"data" placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data, else no file is written."`
 	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of the records to hold out. Exact figures of public records are printed; private records are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
