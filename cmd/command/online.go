@@ -37,10 +37,10 @@ type onlineCmd struct {
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
 	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
-	PublicData bool     `help:"The data are public: no charge. Every line has the AUC of the scores given before each label was used."`
+	PublicData bool     `help:"As for train. Every line has the AUC of the scores given before each label was used."`
 	Average    bool     `help:"Write the average of the iterates with each release, at no further cost (online-to-batch)."`
 	Out        string   `writes:"model" short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
-	Force      bool     `help:"Replace an existing model file. With --resume the file of an earlier attempt at this run is always replaced."`
+	Force      bool     `help:"As for train. With --resume the file of an earlier attempt at this run is always replaced."`
 	Regret     bool     `not:"resume" why:"it needs the stream from its first record, and a state does not have it" help:"End with the measured regret against the best fixed model, which is not private. For public records; all are kept in memory."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	streamFlags

@@ -12,8 +12,8 @@ type identityFlag struct {
 
 // pairSource holds the flags for the source of labelled pairs.
 type pairSource struct {
-	Data        dataFiles `required:"" placeholder:"FILE" help:"Data files with the records of the individuals."`
-	Schema      string    `required:"" placeholder:"FILE" help:"Schema file. For --pairs one of its columns has role id, and no label column is needed."`
+	Data        dataFiles `required:"" placeholder:"FILE" help:"As for train. The records are those of the individuals."`
+	Schema      string    `required:"" placeholder:"FILE" help:"As for train. For --pairs one of its columns has role id, and no label column is needed."`
 	Pairs       string    `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
 	PairColumns []string  `values:"3" placeholder:"A,B,L" help:"Names of these three columns in the file."`
 	LabelValues []string  `values:"2" placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar. For preferences: first,second, which names the preferred individual. Without a label column the first one is preferred."`

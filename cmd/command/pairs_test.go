@@ -164,7 +164,7 @@ func TestPairsOnPublicData(t *testing.T) {
 	people(t, dir)
 	for _, c := range []struct{ flags, want string }{
 		{"--kappa 2", "this run would be (1, 1e-05)-differentially private"},
-		{"--kappa 2 --sampling poisson --batch 30", "full batches with this noise would have epsilon"},
+		{"--kappa 2 --sampling poisson --batch 30", "with full batches, this noise would have epsilon"},
 		{"--kappa 2 --method input", "this run would be 1-locally differentially private"},
 		{"--unit pair --method labels", "this run would be 1-locally differentially private"},
 		{"--kappa 2 --mode nonprivate", ""},

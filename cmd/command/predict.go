@@ -13,7 +13,7 @@ import (
 
 type predictCmd struct {
 	Model string    `arg:"" help:"Model file, or file of clusters, with the preprocessing."`
-	Data  dataFiles `required:"" placeholder:"FILE" help:"Data files in the format of the training data. The label may be missing. - is standard input."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data. The label may be missing. - is standard input."`
 	Out   string    `writes:"scores" short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool
 

@@ -18,7 +18,7 @@ type thresholdCmd struct {
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Holdout    *float64  `within:"(0,1)" placeholder:"F" help:"Use only the records that \"dyad train\" held out with the same --holdout and --split-seed."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	N          int       `positive:"" short:"n" help:"Number of persons in the file, if the schema has another number."`
+	N          int       `positive:"" short:"n" help:"As for plan. It is the number of persons in the file, if the schema has another number."`
 	Confidence float64   `within:"(0,1)" default:"0.95" help:"Level of the intervals."`
 	Out        string    `writes:"figures" short:"o" default:"threshold.json" placeholder:"FILE" help:"File of the threshold, for dyad predict --threshold FILE. It is a report of dyad evaluate with the threshold, and survives any crash after its release."`
 	labelsFlag
