@@ -12,7 +12,7 @@ type identityFlag struct {
 
 // pairSource holds the flags for the source of labelled pairs.
 type pairSource struct {
-	Data        dataFiles `required:"" placeholder:"FILE" help:"As for train. The records are those of the individuals."`
+	Data        dataFiles `required:"" placeholder:"FILE" help:"As for train. The file has the records of the individuals."`
 	Schema      string    `required:"" placeholder:"FILE" help:"As for train. For --pairs one of its columns has role id, and no label column is needed."`
 	Pairs       string    `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
 	PairColumns []string  `values:"3" placeholder:"A,B,L" help:"Names of these three columns in the file."`
