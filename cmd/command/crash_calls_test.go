@@ -106,15 +106,15 @@ func TestCompactFailingCallsMatrix(t *testing.T) {
 				if e.Code != exitOK && e.Code != exitResource {
 					t.Errorf("exit %d: %s", e.Code, e.Stderr)
 				}
-				f.dyad("ledger", "verify", "--ledger", path).Want(t, "verify", exitOK, "is whole")
+				f.dyad("ledger", "verify", "--ledger", path).Want(t, "verify", exitOK, "is intact")
 				show := f.dyad("ledger", "show", "--ledger", path)
 				show.Want(t, "show", exitOK, "1 run,")
 				if archived := strings.Contains(show.Stdout, "1 runs are in the archive"); e.Code == exitOK && !archived {
 					t.Errorf("exit 0 and nothing is archived: %s", show.Stdout)
 				}
 				f.dyad(f.train()...).Want(t, "train", exitOK, "charged to")
-				f.dyad("ledger", "compact", "--ledger", path).Want(t, "again", exitOK, "totals are the same")
-				f.dyad("ledger", "verify", "--ledger", path).Want(t, "verify again", exitOK, "is whole")
+				f.dyad("ledger", "compact", "--ledger", path).Want(t, "again", exitOK, "totals are unchanged")
+				f.dyad("ledger", "verify", "--ledger", path).Want(t, "verify again", exitOK, "is intact")
 				l := must.Get(ledger.Open(path))(t)
 				tmpl := must.Get(crashTemplate())(t)
 				m := must.Get(readModel(f.in("out/model.json")))(t)

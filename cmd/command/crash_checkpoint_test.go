@@ -190,7 +190,7 @@ func (f *fixture) damageCheckpoint(t *testing.T, c checkpointCell, spec crash.Sp
 // continues where it should, at no cost, and leaves no checkpoint.
 func (f *fixture) checkCheckpoint(t testing.TB, c checkpointCell, e ended) {
 	t.Helper()
-	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is whole")
+	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is intact")
 	run, charges, finished := f.attacked(t)
 	wantFinished := []string{ledger.StatusReleased}
 	if c.want == pending {

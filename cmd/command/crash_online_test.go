@@ -191,7 +191,7 @@ func (f *fixture) checkOnline(t testing.TB, c onlineCell, e ended) {
 	if now := f.get(t, "ledger/ledger.jsonl"); !strings.HasPrefix(now, f.ledger) {
 		t.Error("the ledger lost lines")
 	}
-	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is whole")
+	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is intact")
 	run, charges, _ := f.attacked(t)
 	seen := releasesOf(t, e)
 	if charges != c.charges || len(seen) != c.releases {

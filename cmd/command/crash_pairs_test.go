@@ -121,7 +121,7 @@ func TestPairsCrashMatrix(t *testing.T) {
 
 func (f *fixture) checkPairs(t testing.TB, c pairsCell, e ended) {
 	t.Helper()
-	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is whole")
+	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is intact")
 	run, charges, finished := f.attacked(t)
 	if want := c.want != untouched; (charges == 1) != want || slices.Contains(finished, ledger.StatusReleased) != (c.want == unnamed || c.want == done) {
 		t.Errorf("want %s; got %d charges, finish lines %q", c.want, charges, finished)

@@ -211,7 +211,7 @@ func (f *fixture) check(t testing.TB, want outcome, e ended) {
 	if now := f.get(t, "ledger/ledger.jsonl"); !strings.HasPrefix(now, f.ledger) {
 		t.Error("the ledger lost lines")
 	}
-	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is whole")
+	f.dyad("ledger", "verify", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "verify", exitOK, "is intact")
 	run, charges, finished := f.attacked(t)
 	named, all, kept := f.models(t, run, e.Stdout)
 	wantCharges, wantFinished, wantNamed, wantAll, wantKept := 1, []string{ledger.StatusReleased}, 0, 1, 0

@@ -21,8 +21,8 @@ type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
 	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Maximum epsilon of all runs together, past runs included."`
 	Delta   float64 `within:"(0,1)" required:"" placeholder:"DELTA" help:"Delta at which epsilon is counted."`
-	Looking bool    `help:"Count for budgets that are chosen by looking at earlier releases. Default: for budgets fixed beforehand."`
-	Close   bool    `help:"Accept a cap below what was spent: no further run is admitted."`
+	Looking bool    `help:"Count by the rule for budgets chosen by looking at earlier releases. Default: for budgets fixed beforehand."`
+	Close   bool    `help:"Accept a cap below what was spent, so that no further run is admitted."`
 	ledgerFlag
 }
 
@@ -60,8 +60,8 @@ func (c *ledgerInitCmd) Run(a *app) error {
 		before.Epsilon = before.Looking // at least the spending that the cap counts
 	}
 	if spent := above(before, b); spent != "" && !c.Close {
-		return badInput("%s, so a cap of epsilon = %g would admit no further run: choose a larger one, or add --close to "+
-			"close the data set; the cap is unchanged (%s)", spent, b.Epsilon, capNow(before))
+		return badInput("%s, so a cap of epsilon = %g would admit no further run; choose a larger cap, or add --close to "+
+			"close the data set; the cap was not changed (%s)", spent, b.Epsilon, capNow(before))
 	}
 	set := l.SetCap
 	if c.Looking {
@@ -114,7 +114,7 @@ func capNow(s ledger.Summary) string {
 }
 
 type ledgerShowCmd struct {
-	DataID string  `arg:"" optional:"" help:"Data id; without it all are shown."`
+	DataID string  `arg:"" optional:"" help:"Data id to show. Default: all."`
 	Delta  float64 `within:"(0,1)" default:"1e-5" help:"Delta at which epsilon is computed."`
 	ledgerFlag
 }
@@ -236,12 +236,13 @@ func (r unfinishedRun) text() string {
 		pick(r.Guarantee != "", "      charged for "+r.Guarantee+"\n", "")
 	switch {
 	case r.Resumable:
-		return text + "      released nothing; continue it at no further cost: its own command with --resume " + r.Run + "\n"
+		return text + "      it released nothing; its own command with --resume " + r.Run +
+			" continues it at no further cost\n"
 	case r.Stream:
 		return text + "      it releases during the stream; its online command with --resume continues it from its state " +
 			"file at no further cost\n"
 	}
-	return text + "      it may have released its results; it cannot be resumed\n"
+	return text + "      it may have released its results, so it cannot be resumed\n"
 }
 
 // keptRun is a file stored by an attempt at a run: the released model, which does not have its name yet, or a
@@ -287,11 +288,11 @@ func keptRuns(entries []ledger.Entry, path, id string) (kept []keptRun) {
 
 func (r keptRun) text() string {
 	if r.Released {
-		return fmt.Sprintf("    run %s is released, but its result has no name yet and is kept as %s; the command of the "+
-			"run with --resume %s saves it\n", r.Run, r.File, r.Run)
+		return fmt.Sprintf("    run %s has released its result, but the file of the result is still kept under the name %s; "+
+			"the command of the run with --resume %s saves it under its own name\n", r.Run, r.File, r.Run)
 	}
-	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; if the attempt has ended, "+
-		"the next start removes the file\n", r.Run, r.File)
+	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; the next start removes the "+
+		"file if the attempt has ended\n", r.Run, r.File)
 }
 
 // dataIDs returns the data ids in the ledger in the order of their first appearance.
@@ -389,9 +390,9 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%s is whole: %d lines, none changed or lost\n", path, v.Lines)
+	text := fmt.Sprintf("%s is intact: none of its %d lines was changed or lost\n", path, v.Lines)
 	if v.HeadBehind || v.TornBytes > 0 {
-		text += "the last write was interrupted; the next run repairs that, and nothing that was charged is lost\n"
+		text += "the last write was interrupted; the next run repairs the ledger, and no charge is lost\n"
 	}
 	answer := map[string]any{"ledger": path, "ok": true, "lines": v.Lines, "torn_bytes": v.TornBytes}
 	if v.Away != "" {
@@ -405,7 +406,8 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 			return err
 		}
 		answer["witness"] = c.Witness
-		text += fmt.Sprintf("it continues from the head that %s had; the file now has line %d\n", c.Witness, line)
+		text += fmt.Sprintf("the ledger continues from the head that was in %s; the file now has the head of line %d\n",
+			c.Witness, line)
 	}
 	return a.emit(answer, text)
 }
@@ -435,7 +437,8 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 	}
 	text := fmt.Sprintf("%s has no finished run to archive\n", path)
 	if done.Runs > 0 {
-		text = fmt.Sprintf("%s: %d finished runs are in %s, next to it; %d lines became %d; totals are the same\n", path,
+		text = fmt.Sprintf("%s: %d finished runs were moved to %s in the same folder; the ledger had %d lines and now has "+
+			"%d; the totals are unchanged\n", path,
 			done.Runs, done.File, done.Before, done.After)
 	}
 	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before,

@@ -17,8 +17,8 @@ func stateDir() (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", fmt.Errorf("%w: there is no home folder for the ledger; name a file with --ledger FILE or set "+
-			"XDG_STATE_HOME: %v", ledger.ErrUnavailable, err)
+		return "", fmt.Errorf("%w: there is no home folder for the ledger (%v); name a file with --ledger FILE or set "+
+			"XDG_STATE_HOME", ledger.ErrUnavailable, err)
 	}
 	return filepath.Join(home, ".local", "state", "dyad"), nil
 }
@@ -49,7 +49,7 @@ func (a *app) openLedger(f ledgerFlag, resume bool) (*ledger.Ledger, string, err
 	isNew := err == nil && !exists(path)
 	l, path, err := f.open(o)
 	if err == nil && isNew {
-		a.note("dyad: a new ledger was made: %s; it has no earlier charge and no cap", path)
+		a.note("dyad: a new ledger was made: %s; it has no earlier charges and no cap", path)
 	}
 	return l, path, err
 }

@@ -18,17 +18,17 @@ type localFlags struct {
 	LossParam     map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
 	LossClip      float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	Epsilon       float64            `positive:"" default:"1" help:"Local epsilon of one visit; a user pays it in every epoch (prestige-label: once)."`
-	Epochs        int                `positive:"" default:"10" help:"Epochs; every user is visited once in each."`
+	Epochs        int                `positive:"" default:"10" help:"Epochs. Every user is visited once per epoch."`
 	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
 	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message. From epsilon 2 on, more directions give less noise; the user's work grows with them."`
 	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: for prestige-participation, what the sample leaves of the proven total; for prestige-printed, 0.2."`
 	Curriculum    *float64           `aliases:"threshold" placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
-	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"After epoch t that margin falls by MU sqrt t. Default: 1."`
+	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"After epoch t this margin falls by MU sqrt t. Default: 1."`
 	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`
 	L2            float64            `positive:"" name:"l2" placeholder:"LAMBDA" help:"Weight lambda of the term lambda/2 ||w||^2 of a linear model. Choose it from public knowledge. Default: 0.1."`
 	Radius        float64            `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
-	KWIKRatio     float64            `positive:"" name:"kwik-ratio" placeholder:"r" help:"Epochs by the KWIK bound ceil((r/R) ln(1/delta)) in place of --epochs; r is the ratio of maximum and virtual complexity ([Han19] Theorem 2). Needs --kwik-delta."`
-	KWIKDelta     float64            `positive:"" name:"kwik-delta" placeholder:"DELTA" help:"Failure probability of the KWIK bound; no privacy parameter."`
+	KWIKRatio     float64            `positive:"" name:"kwik-ratio" placeholder:"r" help:"Set epochs to the KWIK bound ceil((r/R) ln(1/delta)), not by --epochs; r is the ratio of maximum to virtual complexity ([Han19] Theorem 2). Needs --kwik-delta."`
+	KWIKDelta     float64            `positive:"" name:"kwik-delta" placeholder:"DELTA" help:"Failure probability of the KWIK bound, not a privacy parameter."`
 	ShuffleDelta  float64            `not:"l2-grid" why:"it is stated for the messages of one training, and a grid makes more of them" positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print the guarantee, at this delta for all epochs, against an analyst behind a trusted shuffler."`
 	localNetworkFlags
 }
@@ -96,7 +96,7 @@ func schemaEncoder(path string) (*dataset.Encoder, error) {
 
 // taskFlags are the flags of a protocol without data.
 type taskFlags struct {
-	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML), which gives the number of encoded features. No data file is opened."`
 	D      int    `xor:"features" required:"" positive:"" short:"d" help:"Number of features, if there is no schema."`
 	localFlags
 }

@@ -83,18 +83,19 @@ func localAuditText(r *localaudit.Report) string {
 		r.LowerBound, r.Confidence,
 		r.Event.Likely, r.Event.LikelyRuns, r.Event.Rare, r.Event.RareRuns)
 	if r.Estimate != 0 {
-		line(&b, "", "estimate %.4f with standard error %.4f: %.3f of the claim", r.Estimate, r.StandardError,
+		line(&b, "", "the estimate is %.4f with standard error %.4f, which is %.3f of the claim", r.Estimate, r.StandardError,
 			r.Estimate/r.Claim)
 	}
 	switch {
 	case !r.Holds():
 	case r.HalfRefuted:
-		line(&b, "control", "a claim of half as much is refuted: a leak of twice the claim would be seen")
+		line(&b, "control", "the attack refutes a claim of half as much, so it would detect a leak of twice the claim")
 	default:
-		line(&b, "control", "a claim of half as much is NOT refuted: this attack has too little power; try more --runs, "+
+		line(&b, "control", "the attack does NOT refute a claim of half as much, so it has too little power; try "+
+			"more --runs, "+
 			"fewer epochs or a smaller --epsilon")
 	}
-	verdict := pick(r.Holds(), "the claim is not refuted (which does not prove it)", "THE CLAIM IS REFUTED")
+	verdict := pick(r.Holds(), "the claim is not refuted, but this does not prove the claim", "THE CLAIM IS REFUTED")
 	line(&b, "verdict", "%s", verdict)
 	return b.String()
 }

@@ -23,14 +23,14 @@ type localClientCmd struct {
 	Schema   string        `required:"" placeholder:"FILE"`
 	Row      int           `positive:"" default:"1" help:"Row of the record in the file."`
 	User     string        `required:"" placeholder:"ID" help:"Name of the user for the server, 1 to 128 bytes."`
-	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers the answers; one for each record. Keep it: without it a user could answer twice."`
-	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse a protocol if its messages and the remembered ones together cost more."`
+	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers the answers of one record. Keep this file: without it a user could answer twice."`
+	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse a protocol if its messages and the remembered messages cost more."`
 	Public   bool          `name:"public-features" help:"Allow the features to be sent in clear, for method prestige-label."`
-	Follow   bool          `needs:"server" help:"Answer in every epoch until all are over; wait while the server is away."`
+	Follow   bool          `needs:"server" help:"Answer in every epoch to the last; wait while the server is away."`
 	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two requests to the server."`
 	Token    string        `private:"token" placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
 	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more epochs."`
-	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols of more random directions, each of which adds work to every message."`
+	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols with more random directions. Each direction adds work to every message."`
 	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"Send a new message at a multiple of this time after the model arrived, so that its time does not reveal how long the computation took."`
 	caFlag
 	labelsFlag
@@ -91,8 +91,8 @@ func (c *localClientCmd) Run(a *app) error {
 		return flagError{err}
 	}
 	if unusable != "" {
-		a.note("dyad: the record cannot be used: %s\nThe server does not learn this: it still gets a message, which "+
-			"contributes nothing, at the usual cost.", unusable)
+		a.note("dyad: the record cannot be used: %s\nThe server does not learn this, because it still gets a message. This "+
+			"message contributes nothing and has the usual cost.", unusable)
 	}
 	client := serve.Client{
 		User: c.User, Beat: c.Beat, Trace: a.at,
@@ -170,9 +170,9 @@ func (e flagError) Unwrap() error { return e.error }
 
 func (r localAnswer) text() string {
 	epoch := map[serve.Outcome]string{
-		serve.Accepted: "the message of epoch %d is with the server",
-		serve.Before:   "the message of epoch %d was with the server before; nothing new was drawn",
-		serve.Late:     "epoch %d ended before the message arrived; the message counts as spent and is not used",
+		serve.Accepted: "the server has the message of epoch %d",
+		serve.Before:   "the server already had the message of epoch %d, so no new message was drawn",
+		serve.Late:     "epoch %d ended before the message arrived, so the message is not used, but it counts as spent",
 		serve.Printed:  "message of epoch %d, not sent:",
 	}[r.Outcome]
 	text := "all epochs are over; no message was sent\n"
@@ -186,7 +186,7 @@ func (r localAnswer) text() string {
 		}
 		text += string(message) + "\n"
 	}
-	return text + fmt.Sprintf("epsilon %s spent by all remembered messages\nguarantee of the whole protocol: %saccepted "+
-		"are protocols of at most %d epochs, %d direction pairs and a loss of %d operations\n",
+	return text + fmt.Sprintf("epsilon %s spent by all remembered messages\nguarantee of the whole protocol: %sprotocols "+
+		"are accepted with at most %d epochs, %d direction pairs and a loss of %d operations\n",
 		privacy.FormatUp(r.Epsilon), r.Guarantee.Report(), r.Limits.Epochs, r.Limits.Pairs, r.Limits.Loss)
 }

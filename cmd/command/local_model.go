@@ -12,7 +12,7 @@ import (
 
 type localModelCmd struct {
 	Server string `required:"" placeholder:"URL" help:"Address of the server, http:// or https://."`
-	Schema string `required:"" placeholder:"FILE" help:"As for train: the schema that users have."`
+	Schema string `required:"" placeholder:"FILE" help:"As for train. The users have this schema."`
 	Out    string `writes:"model" short:"o" default:"local.json" placeholder:"FILE" help:"Model file."`
 	Force  bool
 	iterateFlag
@@ -21,7 +21,7 @@ type localModelCmd struct {
 
 // iterateFlag is the flag of commands that save one of the two models of a protocol.
 type iterateFlag struct {
-	Iterate string `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last iterate, which is far noisier with private messages; both cost the same. Default: average."`
+	Iterate string `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last iterate, which is far noisier if messages are private. Both cost the same. Default: average."`
 }
 
 // of returns the last iterate or the average, as the flag requests.

@@ -129,6 +129,6 @@ func TestLocalNetworkCommands(t *testing.T) {
 	}
 	says(exitOK, "", "predict", "study.json", "--data", "patients.csv", "--out", "t.csv")
 
-	says(exitOK, "a leak of twice the claim would be found", "local", "audit", "prestige", "--model", "mlp", "--hidden", "4", "--runs", "4000")
+	says(exitOK, "would detect a leak of twice the claim", "local", "audit", "prestige", "--model", "mlp", "--hidden", "4", "--runs", "4000")
 	says(exitInput, "--radius", "local", "audit", "prestige", "--model", "mlp", "--radius", "3")
 }

@@ -19,7 +19,7 @@ import (
 )
 
 type localServerCmd struct {
-	Dir          string   `required:"" placeholder:"DIR" help:"Directory of the log of messages; made if it is not there. A restart continues from it."`
+	Dir          string   `required:"" placeholder:"DIR" help:"Directory of the log of messages. It is made if missing, and a restart continues from it."`
 	Users        int      `name:"n" aliases:"users" positive:"" short:"n" required:"" help:"Number of users."`
 	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow"`
 	Listen       string   `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
@@ -27,10 +27,10 @@ type localServerCmd struct {
 	Key          string   `needs:"cert" private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`
 	Rate         float64  `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages than N per second with status 429. Default: no limit."`
 	Tokens       string   `private:"key of tokens" placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
-	Hosts        []string `name:"host" placeholder:"NAME" help:"Names under which clients reach the server, for example through a proxy that passes the header Host on. IP addresses, localhost, the name of this machine, and those of --listen and --cert are served without it; other requests get status 421."`
+	Hosts        []string `name:"host" placeholder:"NAME" help:"Names under which clients reach the server, for example through a proxy that passes the header Host on. IP addresses, localhost, the name of this machine and the names of --listen and --cert are always served. Other requests get status 421."`
 	Check        bool     `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
-	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Open connections at a time. A connection without a whole request, or of an address with more than its share, makes room for new ones."`
+	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Maximum number of open connections. A new connection takes the place of one without a whole request, or of an address with more than its share."`
 }
 
 // Help returns a text with examples.
@@ -93,8 +93,8 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if n := s.Repaired(); n > 0 {
-		a.note("dyad: %d bytes of an interrupted write were removed from the log; the messages in these bytes were not "+
-			"acknowledged, so their clients send them again", n)
+		a.note("dyad: %d bytes of an interrupted write were removed from the log; clients send the messages in these bytes "+
+			"again, because none was acknowledged", n)
 	}
 	st := s.State()
 	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)

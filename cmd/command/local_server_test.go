@@ -95,7 +95,7 @@ func TestLocalServerTLS(t *testing.T) {
 	if code, says := answerAs(t, dir, address, "u", "--ca", "patients.csv"); code != exitInput || !strings.Contains(says, "no certificate") {
 		t.Errorf("--ca without certificates: exit %d: %s", code, says)
 	}
-	if code, says := answerAs(t, dir, address, "u", "--ca", cert); code != exitOK || !strings.Contains(says, "is with the server") {
+	if code, says := answerAs(t, dir, address, "u", "--ca", cert); code != exitOK || !strings.Contains(says, "the server has the message") {
 		t.Errorf("with --ca: exit %d: %s", code, says)
 	}
 	if code := stop(); code != exitOK {

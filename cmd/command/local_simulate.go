@@ -18,9 +18,9 @@ type localSimulateCmd struct {
 	Schema     string    `needs:"data" placeholder:"FILE"`
 	Users      int       `name:"n" aliases:"users" positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\". Default: local.json on private data, or local.RUN.json if that exists; on public data none."`
-	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"As for train; the held-out records are evaluated. Default: 0.3 for public data, else 0."`
+	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"As for train. The held-out records are evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA" help:"Choose lambda among these by cross-validation at the users, which is charged. Not with --shuffle-delta."`
+	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA" help:"Values of lambda to choose from by cross-validation at the users, which is charged. Not with --shuffle-delta."`
 	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
 	Balance    bool      `help:"Leave out users of the larger class until both classes are equal. Only for public data: which users are asked depends on labels."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
@@ -177,7 +177,7 @@ func (r *localResult) text(folds int) string {
 	r.plan.Restate(r.Guarantee, len(r.Choice), folds) // including the statements added by the run
 	b.WriteString(localText(r.plan, r.Shuffled))
 	if len(r.Choice) > 0 {
-		line(&b, "lambda", "%g, chosen by cross-validation; estimated accuracies %.4g", r.L2, r.Choice)
+		line(&b, "lambda", "%g, chosen by cross-validation; the estimated accuracies are %.4g", r.L2, r.Choice)
 	}
 	if r.Updates != nil {
 		line(&b, "visits", "%d, %d updates", r.Visits, *r.Updates)
@@ -186,10 +186,11 @@ func (r *localResult) text(folds int) string {
 	}
 	r.writeLedger(&b)
 	if r.Held != nil {
-		line(&b, "held out", "%d records: accuracy %.6f of the last iterate, %.6f of the average; AUC %.6f of the %s",
+		line(&b, "held out", "%d records; the accuracy is %.6f for the last iterate and %.6f for the average; the AUC is "+
+			"%.6f for the %s",
 			r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
 		if !r.Public {
-			line(&b, "", "computed from private records: these figures are not covered by the guarantee")
+			line(&b, "", "these figures are computed from private records and are not covered by the guarantee")
 		}
 	}
 	r.writeModel(&b, taskAUC)

@@ -82,14 +82,14 @@ func TestLocalServerAndClients(t *testing.T) {
 	}
 	must.Err(os.Stat(filepath.Join(dir, "u0.json")))(t, "a refused protocol left something in the memory")
 	for u := range users {
-		if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "of epoch 1 is with the server") {
+		if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "the server has the message of epoch 1") {
 			t.Fatalf("user %d: exit %d: %s%s", u, code, out, errs)
 		}
 		if u == 3 { // before the epoch ends
 			before, _ := os.ReadFile(filepath.Join(dir, "u3.json"))
 			code, out, _ := answer(u)
 			after, _ := os.ReadFile(filepath.Join(dir, "u3.json"))
-			if code != exitOK || !strings.Contains(out, "nothing new was drawn") || !bytes.Equal(before, after) {
+			if code != exitOK || !strings.Contains(out, "no new message was drawn") || !bytes.Equal(before, after) {
 				t.Errorf("a second answer in an epoch: exit %d: %s", code, out)
 			}
 			// A client that lost the receipt sends the same message again.
@@ -100,7 +100,7 @@ func TestLocalServerAndClients(t *testing.T) {
 			memory.Answers[0].Accepted = false
 			sealed := must.Get(files.Sealed(memory))(t)
 			write(t, dir, "u3.json", string(sealed))
-			if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "nothing new was drawn") {
+			if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "no new message was drawn") {
 				t.Errorf("a message without receipt: exit %d: %s%s", code, out, errs)
 			}
 			// Without its memory it would draw a second one; the server refuses that.
@@ -362,7 +362,7 @@ func TestLocalAudit(t *testing.T) {
 		{exitOK, "not refuted", []string{"prestige"}},
 		{exitOK, "not refuted", []string{"prestige-participation"}},
 		{exitOK, "not refuted", []string{"prestige-label"}},
-		{exitOK, "a leak of twice the claim would be found", []string{"djw", "--direction-pairs", "4"}},
+		{exitOK, "would detect a leak of twice the claim", []string{"djw", "--direction-pairs", "4"}},
 		{exitOK, "too little power", []string{"djw", "--epsilon", "20"}},
 		{exitFailure, "THE CLAIM IS REFUTED", []string{"prestige-printed", "--epsilon", "0.2"}},
 		{exitInput, "answers once", []string{"prestige-label", "--visits", "2"}},

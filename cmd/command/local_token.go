@@ -10,8 +10,8 @@ import (
 )
 
 type localTokenCmd struct {
-	Key          string   `private:"key of tokens" required:"" placeholder:"FILE" help:"Key file, for \"dyad local server --tokens\"; made if it is not there. Anyone who has it can make tokens for every user."`
-	Protocol     string   `required:"" placeholder:"FILE" help:"As for local client, with the flags of the server: the study that the tokens are for."`
+	Key          string   `private:"key of tokens" required:"" placeholder:"FILE" help:"Key file, for \"dyad local server --tokens\"; made if it is missing. Anyone who has it can make tokens for every user."`
+	Protocol     string   `required:"" placeholder:"FILE" help:"As for local client. It is the study of the tokens, with the flags of the server."`
 	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow"`
 	Users        []string `arg:"" name:"user" help:"Ids of users."`
 }
@@ -43,7 +43,7 @@ func (c *localTokenCmd) Run(a *app) error {
 			k := dataset.IDKey(u)
 			if j, ok := first[k]; ok && c.Users[j] != u {
 				return badInput("users %d and %d have ids that look alike; if they are one person, use one id; otherwise allow "+
-					"such ids (--look-alike-ids allow)", j+1, i+1)
+					"such ids with --look-alike-ids allow", j+1, i+1)
 			}
 			first[k] = i
 		}

@@ -84,7 +84,8 @@ func lossFacts(loss engine.ScalarLoss, task string, radius float64) (f algorithm
 	f.Add("radius", radius)
 	f.Line("margins", "u in [%.6g, %.6g] for r = %g, ||x|| <= 1, labels in [-1, 1], with a slack of 2^-18",
 		f.Add("margin_low", low), f.Add("margin_high", high), radius)
-	f.Line("slope", "phi' in [%.6g, %.6g], at most %.2g %% above the truth", f.Add("slope_min", k.SlopeMin),
+	f.Line("slope", "phi' is in [%.6g, %.6g]; this bound exceeds the true one by at most %.2g %%",
+		f.Add("slope_min", k.SlopeMin),
 		f.Add("slope_max", k.SlopeMax), 100*f.Add("gap", k.Gap).(float64))
 	f.Add("lipschitz", c.Lipschitz)
 	f.Add("pair_diameter", c.PairDiameter)
@@ -93,7 +94,7 @@ func lossFacts(loss engine.ScalarLoss, task string, radius float64) (f algorithm
 	f.Line("constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, smoothness(f), c.PairDiameter,
 		f.Add("constants_origin", c.Origin.String()))
 	f.Line("shape", "%s, %s", either(c.Convex, "convex", "not proved to be convex"), either(smoothness(f) != "inf",
-		"smooth", "not smooth: only for algorithms that add noise to every gradient"))
+		"smooth", "not smooth, so only algorithms that add noise to every gradient take the loss"))
 	if e := f.Add("slope_error", algorithms.Number(k.SlopeError)); !math.IsInf(k.SlopeError, 1) {
 		f.Line("roundoff", "a computed phi' is within %.2g of the exact one", e)
 	}

@@ -105,7 +105,7 @@ func TestPrivateRoad(t *testing.T) {
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--algorithm", "offpairc", "--out", "second.json"}, []string{"2 runs"}},
 		{[]string{"ledger", "show"}, []string{"2 runs", "epsilon"}},
 		{[]string{"ledger", "show", "synthetic-clinical"}, []string{"2 runs", "epsilon"}},
-		{[]string{"ledger", "verify"}, []string{"whole"}},
+		{[]string{"ledger", "verify"}, []string{"intact"}},
 		{[]string{"doctor"}, []string{"randomness  ok", "ledger      ok", "gpu"}},
 	}
 	for _, s := range steps {

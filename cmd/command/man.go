@@ -14,8 +14,8 @@ import (
 )
 
 type manCmd struct {
-	Command []string `arg:"" optional:"" help:"Words of the command; without any: the page of the program."`
-	Dir     string   `placeholder:"FOLDER" help:"Write the pages of all commands into this folder, and replace those that are there."`
+	Command []string `arg:"" optional:"" help:"Words of the command. Default: the page of the program."`
+	Dir     string   `placeholder:"FOLDER" help:"Write the pages of all commands into this folder, and replace existing pages."`
 }
 
 // Help returns a text with examples.

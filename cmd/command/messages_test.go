@@ -100,7 +100,7 @@ func TestNewcomersMistakes(t *testing.T) {
 		{42, "epsilon in words", train + "--epsilon one", exitInput, "--epsilon is \"one\", want a number\n"},
 		{46, "a file by its place", "train patients.csv", exitInput, "dyad train takes the file patients.csv with a flag only, such as --data patients.csv"},
 		{47, "the command of another program", "fit --data patients.csv", exitInput, "there is no command fit; dyad train does that"},
-		{48, "no model", "predict --data patients.csv", exitInput, "dyad predict needs model: write it after the command, dyad predict MODEL"},
+		{48, "no model", "predict --data patients.csv", exitInput, "dyad predict needs model; write this argument after the command, as in dyad predict MODEL"},
 		{50, "the draft is there", "data schema patients.csv --label outcome --out draft.yaml", exitInput, "draft.yaml exists; choose another name, or --force to replace it"},
 		{50, "the remedy works", "data schema patients.csv --label outcome --out draft.yaml --force", exitOK, "draft written to draft.yaml"},
 		{51, "which class scores high", train + "--out 51.json", exitOK, "a high score means outcome = 1"},

@@ -67,7 +67,7 @@ func TestMistakesHaveCures(t *testing.T) {
 		{what: "a flag for persons", typed: train + "--person age", says: []string{"role: person"}, cure: train + "--data-id c"},
 		{what: "a flag for the unit", typed: train + "--unit person", says: []string{"role: person"}, cure: train + "--data-id d"},
 		{what: "a flag for the label", typed: train + "--target outcome", says: []string{"role: label"}, cure: "data schema patients.csv --label outcome"},
-		{what: "a flag for a range", typed: train + "--range 0,1", says: []string{"range, categories", "dyad start FILE"}, cure: train + "--data-id e"},
+		{what: "a flag for a range", typed: train + "--range 0,1", says: []string{"range or the categories", "dyad start FILE"}, cure: train + "--data-id e"},
 		{what: "a key of a column", typed: "data check s.yaml", files: map[string]string{"s.yaml": strings.Replace(clinical, "range:", "ranges:", 1)}, says: []string{`unknown field "ranges"`, "did you mean range?"}, none: "not data",
 			cure: "data check s.yaml", cured: map[string]string{"s.yaml": clinical}},
 		{what: "a key of a schema", typed: "data check s.yaml", files: map[string]string{"s.yaml": strings.Replace(clinical, "columns:", "Columns:", 1)}, says: []string{"did you mean columns?"}, cure: "data check s.yaml", cured: map[string]string{"s.yaml": clinical}},

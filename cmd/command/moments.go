@@ -6,9 +6,9 @@ type momentsFlags struct {
 	SecondMoments string    `enum:"auto,none,diagonal,full" default:"auto" placeholder:"K" help:"Second moments that algorithm moments releases: none, diagonal, full, or auto, the public rule."`
 	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments and moment-metric clip records around their centre. Default: the public rule."`
 	CountShare    float64   `positive:"" placeholder:"F" help:"Share of the budget (mu squared; epsilon for --delta 0) that moments spends on the number of positives. Default: the public rule."`
-	CentreShare   float64   `positive:"" placeholder:"F" help:"The same for the centre, also with moment-metric. Default: the public rule."`
-	SecondShare   float64   `positive:"" placeholder:"F" help:"The same for the second moments; the signed sum gets the rest. Default: the public rule."`
-	StepShare     float64   `positive:"" placeholder:"F" help:"The same for all steps of moments (--steps) together. Default: the public rule."`
+	CentreShare   float64   `positive:"" placeholder:"F" help:"Share for the centre, also with moment-metric. Default: the public rule."`
+	SecondShare   float64   `positive:"" placeholder:"F" help:"Share for the second moments. The signed sum gets the rest. Default: the public rule."`
+	StepShare     float64   `positive:"" placeholder:"F" help:"Share for all steps of moments (--steps) together. Default: the public rule."`
 	PublicCentre  []float64 `placeholder:"V" help:"A public centre for moments, in encoded features; 0 is the origin. It must not come from the data. Default: the public rule."`
 	GradientShare float64   `positive:"" placeholder:"F" help:"Share of the budget that moments-descent spends on its gradients; the shares of moments divide what is left. Default: the public rule."`
 	Intervals     bool      `help:"Compute standard errors of the weights of moments from its releases, at no cost, and print 95 % intervals. Not with logistic steps."`

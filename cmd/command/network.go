@@ -18,11 +18,11 @@ type networkFlags struct {
 	Clip       float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C" help:"Norm to which the Jacobian of every record is clipped with a network; public. Default: sqrt(H/2) for H inputs of its last layer."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer starts with. Default: 2."`
 	InitSeed   uint64  `needs:"model=mlp|model=FILE" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
-	Init       string  `needs:"model=mlp|model=FILE" placeholder:"MODEL" help:"Model file whose weights are the start of a network: trained on public data, or with a guarantee of its own. The report says so."`
+	Init       string  `needs:"model=mlp|model=FILE" placeholder:"MODEL" help:"Model file whose weights are the start of a network. It was trained on public data, or has its own guarantee. The report says so."`
 
-	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"How gradient-perturbation and subsampled-descent make steps of released gradients: plain, momentum or adam, which subtracts the variance of the noise. Default: plain, and adam with a network."`
+	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"How gradient-perturbation and subsampled-descent make steps of released gradients: plain, momentum or adam, which subtracts the variance of the noise. Default: plain, or adam with a network."`
 	Momentum float64 `positive:"" placeholder:"B" help:"Weight of earlier gradients with --update momentum or adam, below 1. Default: 0.9."`
-	Decay    string  `enum:",constant,linear,cosine,root,step" default:"" placeholder:"HOW" help:"How their step sizes fall: constant, linear, cosine, root (1/sqrt t) or step (halved three times). Default: constant, and linear with a network."`
+	Decay    string  `enum:",constant,linear,cosine,root,step" default:"" placeholder:"HOW" help:"How the step sizes fall: constant, linear, cosine, root (1/sqrt t) or step (halved three times). Default: constant, or linear with a network."`
 	Tail     float64 `name:"tail-average" positive:"" placeholder:"F" help:"Fraction of the last iterates, below 1, whose mean is the model. Default: only the last iterate."`
 }
 

@@ -16,9 +16,9 @@ import (
 
 // runFlags are the flags of a training that is charged once and releases its result at the end.
 type runFlags struct {
-	Force  bool    `help:"Replace an existing model file. Without this flag no file is replaced: if the name m.json was taken meanwhile, the model is saved as m.RUN.json, with exit code 4."`
+	Force  bool    `help:"Replace an existing model file. Without this flag no file is replaced: if m.json was made meanwhile, the model is saved as m.RUN.json, and the exit code is 4."`
 	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the result of a run that was stopped after its release and before its file had its name."`
+	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the result of a run that stopped after its release but before its file had its name."`
 	Seed   *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	confirmFlag
 	ledgerFlag
@@ -26,7 +26,7 @@ type runFlags struct {
 
 // checkpointFlag is the flag of trainings that store their state.
 type checkpointFlag struct {
-	Checkpoint time.Duration `name:"checkpoint-every" within:"[0,]" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run next to the ledger this often, for --resume; it is as private as the records. 0: never."`
+	Checkpoint time.Duration `name:"checkpoint-every" within:"[0,]" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run next to the ledger this often, for --resume. The state is as private as the records. 0: never."`
 }
 
 // execution opens the ledger, unless the data are public, and configures a training. Its result is stored as the given
@@ -46,7 +46,8 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 	if f.Seed != nil {
 		r.Source = privacy.NewSeededSource(*f.Seed)
 		if every > 0 && !out.Public {
-			a.note("dyad: --seed keeps no checkpoints: a run that is interrupted starts again from its first step with --resume")
+			a.note("dyad: a run with --seed keeps no checkpoints, so if it is interrupted, --resume starts it again from " +
+				"its first step")
 		}
 	}
 	var err error
@@ -69,8 +70,8 @@ func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
 	runs, err := unfinishedRuns(l, dataID)
 	for _, r := range runs {
 		if r.Resumable {
-			a.note("dyad: run %s (%s) of data id %s is charged and not finished; if you meant to repeat that run, stop now: "+
-				"--resume %s continues it at no further cost", r.Run, r.Algorithm, dataID, r.Run)
+			a.note("dyad: run %s (%s) of data id %s is charged and not finished; if you meant to repeat that run, stop now, "+
+				"because --resume %s continues it at no further cost", r.Run, r.Algorithm, dataID, r.Run)
 		}
 	}
 	return err
@@ -214,7 +215,8 @@ func (a *app) charged(err error) error {
 		fail(a.stderr, "dyad: run %s is charged and released, and its result is kept as %s; when the ledger is in order, "+
 			"the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
 	} else if c != nil {
-		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; what was trained here was dropped",
+		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; the result of this attempt "+
+			"was discarded",
 			c.Run)
 	}
 	if errors.Is(err, ledger.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {

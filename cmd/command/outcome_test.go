@@ -25,7 +25,7 @@ func TestCancelledNamesTheResult(t *testing.T) {
 			}
 		}})
 		cancel()
-		if code != exitCancelled || !strings.Contains(stderr.String(), "cancelled; the result is complete as "+out) || !exists(out) {
+		if code != exitCancelled || !strings.Contains(stderr.String(), "the result is complete and is saved as "+out) || !exists(out) {
 			t.Errorf("%s: exit %d: %s%s", stage, code, stdout.String(), stderr.String())
 		}
 	}

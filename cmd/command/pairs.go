@@ -34,13 +34,13 @@ type tupleFlags struct {
 
 // tupleNetworkFlags are the flags for a nonlinear metric of tuples.
 type tupleNetworkFlags struct {
-	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix; mlp or FILE.yaml, with --tuple, --loss infonce or ntxent: a network whose embeddings of --rows numbers are compared (docs/networks.md)."`
+	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix. mlp or FILE.yaml: a network whose embeddings of --rows numbers are compared (docs/networks.md); it needs --tuple or --loss infonce or ntxent."`
 	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
 	Compare    string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of a network have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S"`
 	InitSeed   uint64  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
-	Init       string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of a network: trained on public data, or with a guarantee of its own. The report says so."`
+	Init       string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of a network. It was trained on public data, or has its own guarantee. The report says so."`
 
 	with With
 }
@@ -52,7 +52,7 @@ func (f pairFlags) softmax() bool { return f.Loss == lossInfoNCE || f.Loss == lo
 func (f tupleNetworkFlags) ofBatches() (tupleNetworkFlags, error) {
 	switch {
 	case f.Compare != "" && f.Compare != "cosine":
-		return f, badInput("infonce and ntxent compare cosines: leave out --similarity=%s", f.Compare)
+		return f, badInput("infonce and ntxent compare cosines; leave out --similarity=%s", f.Compare)
 	case f.ModelKind != "linear":
 		return f, nil
 	}
@@ -150,11 +150,11 @@ func (f pairFlags) sampling() string {
 }
 
 type pairsPlanCmd struct {
-	Schema     string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	Schema     string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML), which gives the number of encoded features. No data file is opened."`
 	N          int    `positive:"" short:"n" required:"" help:"Number of individuals."`
 	D          int    `positive:"" xor:"features" required:"" short:"d" help:"Number of features, if there is no schema."`
 	PairCount  int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, if they are not drawn with --density."`
-	Mechanisms bool   `help:"Print how much noise other mechanisms would need for the same guarantee, in place of the report: K-norm, Laplace, SCDF and Duchi."`
+	Mechanisms bool   `help:"Instead of the report, print how much noise other mechanisms (K-norm, Laplace, SCDF, Duchi) would need for the same guarantee."`
 	identityFlag
 	pairFlags
 }

@@ -12,11 +12,11 @@ type identityFlag struct {
 
 // pairSource holds the flags for the source of labelled pairs.
 type pairSource struct {
-	Data        dataFiles `required:"" placeholder:"FILE" help:"As for train: the records of the individuals."`
-	Schema      string    `required:"" placeholder:"FILE" help:"As for train; for --pairs one of its columns has role id, and no label column is needed."`
+	Data        dataFiles `required:"" placeholder:"FILE" help:"As for train. The file has the records of the individuals."`
+	Schema      string    `required:"" placeholder:"FILE" help:"As for train. For --pairs one of its columns has role id, and no label column is needed."`
 	Pairs       string    `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
 	PairColumns []string  `values:"3" placeholder:"A,B,L" help:"Names of these three columns in the file."`
-	LabelValues []string  `values:"2" placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar. For preferences: first,second, which names the preferred individual; without a label column it is the first."`
+	LabelValues []string  `values:"2" placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar. For preferences: first,second, which names the preferred individual. Without a label column the first one is preferred."`
 	PublicData  bool      `help:"The data are public: no budget is charged, and the report says so."`
 	identityFlag
 }
@@ -52,10 +52,10 @@ func (s pairSource) load(a *app, f pairFlags, classes bool) (*lib.Pairs, error) 
 type pairFlags struct {
 	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair,infonce,ntxent" help:"contrastive: a metric from similar and dissimilar pairs; infonce, ntxent: an embedding from similar pairs, by a softmax over secret batches; bradley-terry: scores from preferences; triplet, npair: a metric from classes, with --tuple."`
 	Margin       float64  `positive:"" default:"1" help:"Distance that dissimilar pairs should keep, or margin of squared distances of triplet; public. Features have norm at most 1."`
-	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if that is smaller or with --method moments."`
+	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if it is smaller or --method is moments."`
 	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
 	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed before the pairs are seen. Default: --degree-cap, or for drawn pairs with --unit group the kappa' of their public graph."`
-	DegreeCap    int      `positive:"" placeholder:"D" help:"Maximum number of pairs of an individual; of the pairs of a file, the first ones are kept."`
+	DegreeCap    int      `positive:"" placeholder:"D" help:"Maximum number of pairs of an individual. The first pairs in a file are kept."`
 	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only, and label them by whether the labels of the records differ."`
 	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs and tuples; public."`
 	Method       string   `default:"gradients" enum:"gradients,input,labels,moments" help:"What gets noise. gradients: all gradients; moments: once, the second moments of similar and of dissimilar pairs, which give the metric; input: once, the features and labels; labels: each label, by a coin flip, with public features."`
@@ -68,9 +68,9 @@ type pairFlags struct {
 	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or their expected number. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples in a batch, by default all of an epoch."`
 	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, or 100 with --tuple and a network."`
 	Clip         float64  `positive:"" placeholder:"H" help:"Norm to which gradients of pairs or tuples are clipped; with --loss infonce or ntxent: gradients of cosines; with --method moments: differences of pairs. Default: 0.5, or 0.3 with --method moments."`
-	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix if this bound is smaller; it lowers the noise."`
-	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step size: of eta0/sqrt(tau), or of Adam with a network, infonce or ntxent, where step sizes fall linearly. Default: 1, or 0.1 for Adam."`
-	PrintedSteps bool     `help:"Step sizes as printed in the paper, eta0/sqrt(tau!): about nine steps are useful."`
+	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix if this bound is smaller. This lowers the noise."`
+	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step size eta0 of eta0/sqrt(tau), or of Adam, whose step sizes fall linearly, with a network, infonce or ntxent. Default: 1, or 0.1 for Adam."`
+	PrintedSteps bool     `help:"Step sizes as printed in the paper, eta0/sqrt(tau!). About nine steps are useful."`
 	tupleFlags
 }
 

@@ -11,7 +11,7 @@ import (
 
 type pairsInspectCmd struct {
 	pairSource
-	Loss      string  `default:"contrastive" enum:"contrastive,bradley-terry" help:"As for train: what the labels of the pairs mean."`
+	Loss      string  `default:"contrastive" enum:"contrastive,bradley-terry" help:"As for train. The loss tells what the labels mean."`
 	DegreeCap int     `positive:"" placeholder:"D"`
 	Density   float64 `positive:"" placeholder:"F"`
 	PairSeed  uint64  `default:"1"`
@@ -78,8 +78,8 @@ func (c *pairsInspectCmd) Run(a *app) error {
 	}
 	r.Warning = pick(r.Public, "", strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " "))
 	if c.Density == 0 {
-		r.KappaWarning = "kappa and the degrees are computed from these pairs: unless it is public who is paired with whom, " +
-			"they must not determine the noise (give --kappa a number fixed in advance, or draw pairs with --density)"
+		r.KappaWarning = "kappa and the degrees are computed from these pairs; they must not determine the noise unless it " +
+			"is public who is paired with whom; give --kappa a number fixed in advance, or draw pairs with --density"
 	}
 	return a.emit(r, r.text())
 }
@@ -87,7 +87,7 @@ func (c *pairsInspectCmd) Run(a *app) error {
 func (r *pairsInspectResult) text() string {
 	var b strings.Builder
 	b.WriteString(pick(r.Public, "", privateFigures))
-	line(&b, "pairs", "%d pairs of %d individuals, %d of them in none", r.Pairs, r.Individuals, r.Unpaired)
+	line(&b, "pairs", "%d pairs of %d individuals; %d individuals are in no pair", r.Pairs, r.Individuals, r.Unpaired)
 	if r.Dropped > 0 {
 		line(&b, "", "%d more pairs were dropped by the degree cap", r.Dropped)
 	}

@@ -21,9 +21,9 @@ func (a *app) emitMechanisms(p *pairs.Plan) error {
 		note := ""
 		switch {
 		case !m.Trains:
-			note = "; each coordinate gets its share of epsilon; not for training"
+			note = "; each coordinate gets its share of epsilon, and training does not use this mechanism"
 		case m.Name == (privacy.Laplace{}).Name():
-			note = "; clips in the L1 norm, which is longer than the L2 norm of the others"
+			note = "; this mechanism clips in the L1 norm, which is larger than the L2 norm of the other mechanisms"
 		case m.Name == (privacy.Gaussian{}).Name():
 			note = fmt.Sprintf("; delta = %.6g", p.Spec.Budget.Delta)
 		}

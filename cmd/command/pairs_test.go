@@ -124,7 +124,7 @@ func TestPairMomentsRoad(t *testing.T) {
 	ends(t, dir, exitOK, "3-NN", "evaluate", "pairs.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 	for _, c := range [][2]string{
 		{"--epochs=3", "leave out batches"}, {"--step-size=2", "leave out batches"}, {"--sampling=poisson", "leave out batches"}, {"--shrink", "leave out batches"},
-		{"--device=cuda:0", "summed on the CPU"}, {"--rows=99", "at most"}, {"--mode=paper", "no noise for method moments"}, {"--noise=laplace", "K-norm"},
+		{"--device=cuda:0", "moments of pairs on the CPU"}, {"--rows=99", "at most"}, {"--mode=paper", "no noise for method moments"}, {"--noise=laplace", "K-norm"},
 	} {
 		args := append(slices.Clone(train), "--out", "other.json", c[0])
 		ends(t, dir, exitInput, c[1], args...)

@@ -93,7 +93,8 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 			p = planned{plan: &plan.Plan.Plan, delta: plan.Spec.Budget.Delta, n: plan.Spec.Individuals}
 			named := c.Device != "auto" && c.Device != "cpu"
 			if moments := plan.Spec.Method == pairs.Moments; moments && named {
-				return p, badInput("--device %s: moments of pairs are summed on the CPU in this version", c.Device)
+				return p, badInput("--device %s is not possible, because this version sums the moments of pairs on the CPU",
+					c.Device)
 			} else if (!classes || plan.Spec.Network != nil) && !moments && (named || !c.softmax()) {
 				if p.close, err = c.openDevice(workers, cuda.AutoPrecision); err == nil {
 					c.noteDevice(a, nil)

@@ -11,8 +11,8 @@ import (
 
 // partFlag is the flag for carrying out a part of many runs, for job arrays.
 type partFlag struct {
-	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Make only part I of N, from 1, and write it to a file of its own; auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
-	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Join the files of all parts, or a folder or a pattern of them, instead of running: the same flags give the result of a single run."`
+	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Make only part I (from 1) of N and write it to a file of its own. auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
+	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Instead of running, join the files of all parts, or a folder or a pattern of them. The same flags give the result of a single run."`
 }
 
 // given returns the number of the part and the number of parts, or 0 and 0 without the flag.
@@ -28,7 +28,7 @@ func (f partFlag) given() (part, parts int, err error) {
 	}
 	switch {
 	case err != nil || two && parts < 1:
-		why = "want I/N or auto/N with a number of parts N"
+		why = "want I/N or auto/N, where N is the number of parts"
 	case share != "auto" && !two:
 		why = "want I/N, auto/N or auto"
 	case share != "auto":
@@ -45,7 +45,8 @@ func (f partFlag) given() (part, parts int, err error) {
 			}
 		}
 	case index != "" && !two:
-		why = "Kubernetes gives a job its index but not the number of indexes; write auto/N with N the completions of the job"
+		why = "Kubernetes gives a job its index but not the number of indexes; write auto/N, where N is the number of " +
+			"completions of the job"
 	case index != "":
 		part, err = strconv.Atoi(index)
 		part++
@@ -53,8 +54,8 @@ func (f partFlag) given() (part, parts int, err error) {
 		why = "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; write the part as I/N"
 	}
 	if why == "" && (err != nil || part < 1 || part > parts) {
-		why = fmt.Sprintf("part %d of %d, want 1 to the number of parts; tasks of a Slurm array are numbered from 1 (sbatch "+
-			"--array=1-%d)", part, parts, max(parts, 1))
+		why = fmt.Sprintf("part %d of %d does not exist, because parts are numbered from 1 to the number of parts; number "+
+			"the tasks of a Slurm array from 1 (sbatch --array=1-%d)", part, parts, max(parts, 1))
 	}
 	if why != "" {
 		return 0, 0, badInput("--part %s: %s", f.Part, why)

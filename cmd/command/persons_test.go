@@ -115,7 +115,7 @@ func TestTrainPersons(t *testing.T) {
 		}
 	}
 	// A plan for the number of rows would be approved for a run that cannot be.
-	ends(t, dir, exitInput, "is a number of persons, not of rows; leave -n out", "plan", "-n", "41", "--schema", "declared.yaml")
+	ends(t, dir, exitInput, "is the number of persons, not of rows; leave -n out", "plan", "-n", "41", "--schema", "declared.yaml")
 	ends(t, dir, exitOK, "figures of the 10 held-out persons: dyad evaluate m.json", "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
 	// The cap has room for the training alone: with its figures nothing is charged.
 	mustRun(t, dir, "ledger", "init", "capped", "--epsilon", "2.5", "--delta", "1e-5")

@@ -123,13 +123,13 @@ utility     proved bound of the expected objective above its minimum, where a th
 		label := pick(i == 0, "not ranked", "")
 		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, reason(e))
 	}
-	fmt.Fprintf(&b, "recommended %s: the fewest visits among the algorithms within 5 %% of the least noise for their "+
-		"reach\n", c.Recommended)
+	fmt.Fprintf(&b, "recommended %s, which makes the fewest visits among the algorithms whose noise for their reach is "+
+		"within 5 %% of the least\n", c.Recommended)
 	if c.BestBound != "" && c.BestBound != c.Recommended {
 		fmt.Fprintf(&b, "            %s has the smallest utility bound\n", c.BestBound)
 	}
-	b.WriteString("            Noise is not accuracy: on data of your kind that are public, compare models by dyad train " +
-		"--public-data\n")
+	b.WriteString("            Little noise does not imply a high accuracy; compare models on public data of your kind " +
+		"by dyad train --public-data\n")
 	b.WriteString("plan only   no data were read and no budget was charged\n")
 	return b.String()
 }

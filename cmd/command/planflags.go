@@ -127,8 +127,8 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	case f.Steps != 0 && f.StepSize != 0:
 		return nil, badInput("--total-step is --steps times --step-size; leave one of the three out")
 	case f.Mode == algorithms.Paper.String() && f.Algorithm != "dpgdc":
-		return nil, badInput("paper mode does not take --total-step: the paper gives the schedule, and only dpgdc has " +
-			"one of its own")
+		return nil, badInput("paper mode does not take --total-step, because the paper gives the schedule; only dpgdc in " +
+			"paper mode takes the flag")
 	}
 	return append(slices.DeleteFunc(f.options(), unset), f.ownOptions()...), nil
 }
@@ -157,10 +157,10 @@ func (f planFlags) options() []algorithms.Option {
 
 // plannedFlags are the flags for the public numbers of the records and for assertions about a loss.
 type plannedFlags struct {
-	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML): gives the number of encoded features. No data file is opened."`
+	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML), which gives the number of encoded features. No data file is opened."`
 	N      int    `positive:"" short:"n" help:"Number of records, or of persons if the schema has a column with role person. Default: as the schema declares."`
 	D      int    `positive:"" xor:"features" required:"" short:"d" help:"Number of features, if there is no schema."`
-	Groups []int  `name:"group-sizes" xor:"held" placeholder:"S" help:"Sizes of the public query groups that train, if pairs are formed within groups."`
+	Groups []int  `name:"group-sizes" xor:"held" placeholder:"S" help:"Sizes of the public query groups in training, if pairs are formed within groups."`
 	constantFlags
 	storeFlag
 	teamFlags
@@ -178,7 +178,8 @@ func (c *plannedFlags) shape(a *app, f *planFlags,
 	shape = lib.Shape{Features: c.D}
 	if s != nil && s.Persons > 0 {
 		if c.N != 0 && c.N != s.Persons {
-			return nil, shape, badInput("-n %d: %s declares %d persons, and -n is a number of persons, not of rows; leave -n out", c.N, c.Schema, s.Persons)
+			return nil, shape, badInput("-n is %d, but %s declares %d persons; -n is the number of persons, not of rows; "+
+				"leave -n out", c.N, c.Schema, s.Persons)
 		}
 		c.N = s.Persons
 	}

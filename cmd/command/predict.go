@@ -12,12 +12,12 @@ import (
 )
 
 type predictCmd struct {
-	Model string    `arg:"" help:"Model file, or file of clusters. It holds the preprocessing, too."`
-	Data  dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data; the label may be missing. - is standard input."`
+	Model string    `arg:"" help:"Model file, or file of clusters, with the preprocessing."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data. The label may be missing. - is standard input."`
 	Out   string    `writes:"scores" short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool
 
-	Probabilities bool `not:"threshold" why:"a threshold is one of scores" help:"Write the probability of the positive class instead of the score. Models of moments have it, computed from their releases: no budget is charged."`
+	Probabilities bool `not:"threshold" why:"a threshold is one of scores" help:"Write the probability of the positive class instead of the score. Models of moments compute it from their releases, so no budget is charged."`
 
 	decisionFlag
 	unknownFlag
@@ -98,8 +98,8 @@ func (c *predictCmd) Run(a *app) error {
 	var b strings.Builder
 	line(&b, "scores", "%d scores written to %s%s", len(s), c.Out,
 		strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
-	line(&b, "guarantee", "of the model: %s; the scores tell about the records that they are of, and nothing "+
-		"protects those", m.Guarantee.Words())
+	line(&b, "guarantee", "of the model: %s; the scores tell about the records that were scored, and nothing protects "+
+		"these records", m.Guarantee.Words())
 	line(&b, "next", "dyad evaluate %s --data FILE --epsilon E measures the model on records with labels", c.Model)
 	return r.emit(a, out, numbers{ids: data.IDs, values: s, names: []string{pick(c.Probabilities, "probability", "score")},
 		classes: r.Classes}, b.String())
@@ -123,7 +123,7 @@ func (r predictResult) emit(a *app, out *files.Output, n numbers, text string) e
 // assign writes the cluster of each record.
 func (c *predictCmd) assign(a *app) error {
 	if c.Threshold != "" || c.Probabilities {
-		return badInput("--threshold and --probabilities are of scores, and %s is a file of clusters", c.Model)
+		return badInput("--threshold and --probabilities apply only to scores, but %s is a file of clusters", c.Model)
 	}
 	found, err := a.openClusters(c.Model)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *predictCmd) assign(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "clusters", "of %d records written to %s", len(places), c.Out)
-	line(&b, "guarantee", "of the centres: %s; the clusters tell about the records, and nothing protects those",
+	line(&b, "guarantee", "of the centres: %s; the clusters tell about the records, and nothing protects these records",
 		found.Guarantee.Words())
 	return predictResult{Clusters: places}.emit(a, out, n, b.String())
 }

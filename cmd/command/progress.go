@@ -121,7 +121,8 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 	case !piped:
 		d, err = a.readData(from, s, o)
 	case len(from.names) > 1:
-		return nil, badInput("--data %s is standard input, and stands alone; name files instead to read several",
+		return nil, badInput("--data %s is standard input, which is not combined with files; to read several files, "+
+			"name only files",
 			standardInput)
 	default:
 		d, err = dataset.LoadReader("standard input", &liveReader{ctx: a.ctx, r: a.stdin}, s, o)

@@ -17,7 +17,7 @@ import (
 
 // pageFlag is the flag that requests a page.
 type pageFlag struct {
-	Report string `writes:"page" placeholder:"FILE.html" help:"Also write a page: the guarantee in words, what was charged and what is left, figures, assumptions. One HTML file. Of private data it has only charged releases and public numbers."`
+	Report string `writes:"page" placeholder:"FILE.html" help:"Also write a page, one HTML file, with the guarantee in words, what was charged and is left, figures and assumptions. Of private data it has only charged releases and public numbers."`
 }
 
 // output makes sure, before anything is charged, that the page can be written. others are the inputs and the
@@ -25,7 +25,7 @@ type pageFlag struct {
 func (f pageFlag) output(force bool, others ...string) (*files.Output, error) {
 	for _, other := range others {
 		if f.Report != "" && other != "" && filepath.Clean(other) == filepath.Clean(f.Report) {
-			return nil, badInput("--report %s is another file of this command; name one of its own", f.Report)
+			return nil, badInput("--report %s is also another file of this command; give the page a file of its own", f.Report)
 		}
 	}
 	return files.NewOutput(f.Report, force, others...)
@@ -49,7 +49,7 @@ func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
 	if delta == 0 {
 		delta, at = 1e-5, "as this release has none"
 	}
-	c := &charges{at: at, left: "no cap is set, so that the ledger refuses nothing (dyad ledger init)"}
+	c := &charges{at: at, left: "no cap is set, so the ledger refuses nothing (dyad ledger init sets a cap)"}
 	var err error
 	if c.spent, err = spendingOf(l, id, delta); err != nil {
 		return nil, err
@@ -211,7 +211,7 @@ func (d document) charged() (s page.Section) {
 		s.Text = []string{"No budget was charged: the data are declared public."}
 		return s
 	case d.model != nil:
-		s.Text = []string{"The ledger was not looked at. \"dyad report\" with --ledger FILE shows what it has."}
+		s.Text = []string{"The ledger was not read. \"dyad report\" with --ledger FILE shows its charges."}
 		return s
 	default:
 		return page.Section{}
@@ -223,7 +223,7 @@ func (c *charges) add(s *page.Section) {
 	total := "no finite epsilon"
 	switch {
 	case c.spent.Mixed:
-		total = "no total, because they protect different units (" + c.spent.Unit + "), whose costs do not add up"
+		total = "no total, because the runs protect different units (" + c.spent.Unit + "), whose costs do not add up"
 	case c.spent.Epsilon != nil:
 		total = fmt.Sprintf("epsilon %s at delta = %.4g, %s", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta, c.at)
 	}
@@ -234,8 +234,9 @@ func (c *charges) add(s *page.Section) {
 		if c.spent.Looking != nil {
 			looking = "epsilon " + privacy.FormatUp(*c.spent.Looking)
 		}
-		s.Text = append(s.Text, fmt.Sprintf("That total, and the room under a cap on it, hold if the budgets were fixed "+
-			"before the first run. If budgets were chosen by looking at earlier results: %s at delta = %.4g.", looking,
+		s.Text = append(s.Text, fmt.Sprintf("The total, and what is left under a cap on it, hold if the budgets were fixed "+
+			"before the first run. If budgets were chosen by looking at earlier results, the total is %s at delta = %.4g.",
+			looking,
 			c.spent.Delta))
 	}
 	holds := c.away == "" && !slices.ContainsFunc(c.runs,
@@ -284,7 +285,7 @@ func (d document) again() page.Section {
 	}
 	if d.charges != nil {
 		s.Text = append(s.Text,
-			"Noise is drawn from secret randomness: the same command gives another release, and another charge.")
+			"Noise is drawn from secret randomness, so the same command gives another release and another charge.")
 	}
 	s.Tables = append(s.Tables, table("Versions", rows...))
 	return s

@@ -17,8 +17,8 @@ import (
 
 type reportCmd struct {
 	Model   string `arg:"" help:"Model file."`
-	Figures string `placeholder:"FILE" help:"Report of a private evaluation of the model (dyad evaluate --out): its ROC curve and scores are drawn."`
-	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: that of the model, ending in .html; no page with --curves alone."`
+	Figures string `placeholder:"FILE" help:"Report of a private evaluation of the model (dyad evaluate --out), whose ROC curve and scores are drawn."`
+	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: the name of the model, ending in .html, or no page with --curves alone."`
 	Force   bool
 	approvedFlag
 	curvesFlag

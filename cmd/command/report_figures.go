@@ -54,14 +54,14 @@ func buy(m *model, file string) string {
 func privateQuality(r *privateResult) (s page.Section, err error) {
 	f := r.Figures
 	s = page.Section{ID: "quality", Title: "How well it does"}
-	s.Text = append(s.Text, fmt.Sprintf("Released with noise and charged; %g %% intervals cover the sampling of the "+
-		"records and the noise.", 100*f.Confidence))
+	s.Text = append(s.Text, fmt.Sprintf("The figures were released with noise and charged. The %g %% intervals cover the "+
+		"sampling of the records and the noise.", 100*f.Confidence))
 	if q := r.Guarantee.Sentences("these figures"); q != nil {
 		s.Text = append(s.Text, "Of the figures by themselves: "+q[0])
 	}
 	if f.Wide {
 		s.Text = append(s.Text,
-			"There are few records or a rare class, so the intervals are wider than they would be with more.")
+			"There are few records, or one class is rare, so the intervals are wider than with more records.")
 	}
 	if says := vague(f); says != "" {
 		s.Warnings = append(s.Warnings, says)
@@ -196,7 +196,7 @@ func (o *openFigures) sections() ([]page.Section, error) {
 			"metric sees them. Records of one class should be close to each other.",
 	}}
 	for _, p := range []*experiment.Figure{o.before, o.after} {
-		if err := drawn(&space, *p, "A point for each record; its shape says the class."); err != nil {
+		if err := drawn(&space, *p, "Each point is a record, and its shape shows the class."); err != nil {
 			return nil, err
 		}
 	}

@@ -67,23 +67,24 @@ func weightsSection(m *model) []page.Section {
 	each := addedNoise(m)
 	switch {
 	case m.Network != nil:
-		s.Text = append(s.Text, fmt.Sprintf("The model is a network of %d weights, which have no meaning one by one.",
+		s.Text = append(s.Text, fmt.Sprintf("The model is a network of %d weights. A single weight has no meaning of its own.",
 			len(m.Weights)))
 	case m.Task == taskMetric:
 		s.Text = append(s.Text,
-			"The model is a metric, a matrix. Its diagonal tells how much a difference in a feature counts, after the features "+
-				"are scaled by the schema.")
+			"The model is a metric, a matrix. Its diagonal tells how much a difference in a feature counts after the schema "+
+				"has scaled the features.")
 	default:
 		s.Text = append(s.Text,
-			"A score is the sum of weights times features, features being scaled as the schema says. A larger weight moves "+
-				"scores further.")
+			"A score is the sum of all weights times their features, which the schema has scaled. A larger weight changes the "+
+				"scores more.")
 		if high := direction(m.Encoder.Schema()); high != "" && m.Pairs == nil {
 			s.Text = append(s.Text, "In scores, "+high+".")
 		}
 	}
 	if noise > 0 && length > 0 {
-		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: all weights together have length %.4g. The noise in them has "+
-			"a root mean square of about %.4g, which is public, and %.3g %% of that.", length, noise, 100*noise/length))
+		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: the vector of all weights has length %.4g. The noise in this "+
+			"vector has a root mean square length of about %.4g, which is public and is %.3g %% of the length of the vector.",
+			length, noise, 100*noise/length))
 		top := max(length, noise)
 		s.Tables = append(s.Tables, page.Table{Caption: "Signal and noise", Head: []string{"", "length", ""}, Rows: [][]page.Cell{
 			{{Text: "released weights", Head: true}, {Text: fmt.Sprintf("%.4g", length)}, {Bar: &page.Bar{Value: length / top}}},
@@ -101,8 +102,8 @@ func weightsSection(m *model) []page.Section {
 func intervalWords(m *model, each float64) string {
 	switch {
 	case m.WeightErrors != nil:
-		return "The 95 % intervals, each for itself, are of the weights that minimise the released objective in the " +
-			"population: they cover noise and sampling of the signed sum."
+		return "Each 95 % interval, taken alone, is for a weight of the model that minimises the released objective in the " +
+			"population. The intervals cover the noise and the sampling of the signed sum."
 	case each > 0:
 		return "Each 95 % interval covers the noise that was added to its weight. The sampling of the records is not " +
 			"covered: \"dyad train --algorithm moments --set intervals\" releases intervals that do."
@@ -192,19 +193,20 @@ func (d document) verdict() (says, class string) {
 	case d.model == nil || d.open != nil || d.guarantee.Kind == privacy.Public:
 		return "", ""
 	case d.figures == nil || d.figures.Figures.AUC == nil:
-		return "No figures are on this page: it does not tell how well the model does.", ""
+		return "This page has no figures, so it does not tell how well the model does.", ""
 	}
 	x := *d.figures.Figures.AUC
-	says = fmt.Sprintf("The AUC is between %.2f and %.2f at %g %%, and 0.5 is a coin. ", x.Low, x.High,
+	says = fmt.Sprintf("The AUC is between %.2f and %.2f at %g %%. The toss of a coin has an AUC of 0.5.  ", x.Low, x.High,
 		100*d.figures.Figures.Confidence)
 	switch {
 	case x.Low <= 0.5:
-		return says + "These figures cannot tell the model from a coin.", "short"
+		return says + "By these figures the model may be no better than a coin.", "short"
 	case x.High-x.Low > usefulWidth:
-		return says + "The scores order better than a coin. How much better is not known well: evaluate more records, or " +
+		return says + "The scores order records better than a coin does. How much better is not known well; to find out, " +
+			"evaluate more records, or " +
 			"spend a larger epsilon on it.", "short"
 	}
-	return says + "The scores order better than a coin.", "enough"
+	return says + "The scores order records better than a coin does.", "enough"
 }
 
 // usefulWidth is the largest width of an AUC interval that "dyad plan --needs" accepts as narrow enough by default.

@@ -69,8 +69,8 @@ func (r *privateCurveResult) writePage(a *app, out *files.Output, f experiment.F
 	d := document{title: "A curve on private data", guarantee: r.Guarantee, report: &r.Report,
 		seen: "all of these figures and models"}
 	s := page.Section{ID: "curve", Title: "AUC against epsilon",
-		Text: []string{"Each point is a training and private figures of held-out records; all are charged together and " +
-			"released with noise."}}
+		Text: []string{"Each point is a training run with private figures of held-out records. All points are charged " +
+			"together and released with noise."}}
 	if err := drawn(&s, f, "The numbers are in the table."); err != nil {
 		return err
 	}

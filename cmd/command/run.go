@@ -117,7 +117,7 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 	err = a.perform(command)
 	if err != nil {
 		if errors.Is(err, context.Canceled) && a.saved != "" {
-			fail(a.stderr, "dyad: cancelled; the result is complete as %s", a.saved)
+			fail(a.stderr, "dyad: the command was cancelled, but the result is complete and is saved as %s", a.saved)
 		} else if errors.Is(err, context.Canceled) {
 			fail(a.stderr, "dyad: cancelled")
 		} else if !errors.Is(err, errCheckFailed) && !errors.Is(err, errTold) {

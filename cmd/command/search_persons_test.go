@@ -64,7 +64,7 @@ func TestSearchOfPersons(t *testing.T) {
 	mustRun(t, dir, append(slices.Clone(train), "--schema", "ids.yaml", "--ledger", "ids.jsonl", "--out", "ids.json")...)
 	write(t, dir, "stream.yaml", personSettings+"  - {name: stream, algorithm: offpairc}\n")
 	for want, args := range map[string][]string{
-		"does not leave to them": {"--models", "persons.json,ids.json", "--schema", "declared.yaml"},
+		"with the role person or ignore": {"--models", "persons.json,ids.json", "--schema", "declared.yaml"},
 		"several times":          {"--candidates", "stream.yaml", "--schema", "declared.yaml"},
 	} {
 		ends(t, dir, exitInput, want, append([]string{"search", "--data", "visits.csv"}, args...)...)

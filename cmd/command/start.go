@@ -63,8 +63,8 @@ func (c *startCmd) Run(a *app) error {
 	}
 	ask := a.atTerminal()
 	if !ask && c.Answers == "" {
-		a.note("dyad: no questions are asked, since standard input and standard error are not both a terminal; --answers " +
-			"FILE gives what is known")
+		a.note("dyad: no questions are asked, because standard input and standard error are not both a terminal; give the " +
+			"answers that you know with --answers FILE")
 	}
 	d, err := c.draft(a, ask)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 
 // teamFlags are the flags of commands that several processes can carry out together.
 type teamFlags struct {
-	Team         string        `enum:",mpi" default:"" placeholder:"mpi" help:"Train with all processes of an MPI job, with the same bits for any number: mpirun -n R dyad train --team mpi ...; docs/several-machines.md."`
-	TeamDeadline time.Duration `within:"[0,]" default:"10m" placeholder:"DURATION" help:"End the job if a process of the team does not answer for this time; 0: wait forever."`
+	Team         string        `enum:",mpi" default:"" placeholder:"mpi" help:"Train with all processes of an MPI job (mpirun -n R dyad train --team mpi ...). The bits are the same for any number of processes; docs/several-machines.md."`
+	TeamDeadline time.Duration `within:"[0,]" default:"10m" placeholder:"DURATION" help:"End the job if a process of the team does not answer for this time. 0 waits forever."`
 }
 
 // job is a team of processes started by a launcher.

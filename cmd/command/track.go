@@ -34,7 +34,7 @@ func (f trackFlag) checkTrack() error {
 		return nil
 	}
 	if err := os.MkdirAll(f.Track, 0o755); err != nil {
-		return badInput("--track: the folder cannot be made: %v", err)
+		return badInput("the folder of --track cannot be made: %v", err)
 	}
 	probe, err := durable.Create(f.Track, durable.TempPrefix, "")
 	if err != nil {
@@ -72,7 +72,7 @@ func (f trackFlag) write(a *app, file string, r trackedRun) error {
 	}
 	if err != nil {
 		again := pick(file != "", fmt.Sprintf("; \"dyad report %s --track DIR\" writes it at no cost", file), "")
-		return fmt.Errorf("the run folder is not written: %w%s", err, again)
+		return fmt.Errorf("the run folder was not written: %w%s", err, again)
 	}
 	a.note("dyad: the run folder is %s", at)
 	return nil

@@ -107,8 +107,8 @@ func TestRunFolder(t *testing.T) {
 	write(t, dir, "taken", "mine")
 	for want, args := range map[string][]string{
 		"cannot be made":             append([]string{"train", "--out", "n.json", "--track", "taken"}, data...),
-		"folder cannot":              append([]string{"pairs", "train", "--density", "2", "--degree-cap", "6", "--out", "n.json", "--track", "taken"}, data...),
-		"the folder cannot":          {"evaluate", "m.json", "--data", "patients.csv", "--epsilon", "1", "--track", "taken"},
+		"--track cannot be made":              append([]string{"pairs", "train", "--density", "2", "--degree-cap", "6", "--out", "n.json", "--track", "taken"}, data...),
+		"the folder of --track cannot":          {"evaluate", "m.json", "--data", "patients.csv", "--epsilon", "1", "--track", "taken"},
 		"exact figures":              append([]string{"train", "--out", "n.json", "--holdout", "0.3", "--exact-figures", "--track", "runs"}, data...),
 		"run folder":                 {"evaluate", "m.json", "--data", "patients.csv", "--exact-figures", "--track", "runs"},
 		"--plan and --track exclude": {"evaluate", "m.json", "--plan", "-n", "64", "--epsilon", "1", "--track", "runs"},

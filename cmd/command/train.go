@@ -182,7 +182,7 @@ func (c *trainCmd) heldPlan(r *trainResult, ready preparedRun) (*lib.FigurePlan,
 
 // errNoExact is the error for a page, or a run folder, with exact private figures.
 var errNoExact = badInput("a page and a run folder are releases, and exact figures of private records must not be " +
-	"released; leave --exact-figures or --report and --track out; private figures are drawn with --epsilon, or " +
+	"released; leave out --exact-figures, or leave out --report and --track; to draw private figures, use --epsilon or " +
 	"--holdout-epsilon")
 
 // writePage writes the page of a training.

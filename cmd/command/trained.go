@@ -59,10 +59,10 @@ func (c *trainedFlags) fraction() float64 {
 
 // trainedFlags are the flags for the records of a training and for the name of its model.
 type trainedFlags struct {
-	Data       dataFiles `needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX, text also compressed; or several, read as one: a folder, a pattern in quotes ('part-*.parquet'), or --data again. Without it: synthetic clinical records made by this program, public."`
+	Data       dataFiles `needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX; text may be compressed. A folder, a pattern in quotes ('part-*.parquet') or several --data are read as one file. Default: public synthetic clinical records."`
 	Schema     string    `needs:"data" placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data; the synthetic run writes one only if asked."`
-	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of the records held out. Exact figures of public records are printed; private records are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
+	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data, else no file is written."`
+	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of the records to hold out. Exact figures of public records are printed; private records are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups: pairs are formed within a group only. Default: the schema's column with role group."`

@@ -9,7 +9,7 @@ import (
 
 type transformCmd struct {
 	Model string    `arg:"" help:"Model file of a metric (dyad train --task metric, dyad pairs train)."`
-	Data  dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data; the label may be missing. - is standard input."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data. The label may be missing. - is standard input."`
 	Out   string    `writes:"scores" short:"o" required:"" placeholder:"FILE" help:"File to write: CSV, or NPY without ids if its name ends in .npy."`
 	Force bool
 
@@ -54,7 +54,7 @@ func (c *transformCmd) Run(a *app) error {
 		return err
 	}
 	if dim == 0 {
-		return badInput("the metric of %s is zero: all distances are 0", c.Model)
+		return badInput("the metric of %s is zero, so all distances are 0", c.Model)
 	}
 	n := numbers{ids: data.IDs, values: rows, matrix: true}
 	for k := range dim {

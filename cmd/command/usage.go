@@ -112,22 +112,22 @@ func valueOfFlag(args []string, argument string) string {
 
 // otherRows tells how a model is measured on records that did not train it.
 const otherRows = "--holdout F keeps a share of the records for figures; dyad evaluate MODEL --data FILE " +
-	"measures a model " +
-	"on those of another file"
+	"measures a model on the records of another file"
 
 // notFlags maps flags of other programs to the way in which Dyad provides their function.
 var notFlags = map[string]string{
-	"--person": "persons are named by the schema, as a column with role: person (docs/data.md), so that all of their " +
-		"rows are protected together",
-	"--unit": "the schema sets the unit: a column with role: person protects persons, without one a record is protected",
-	"--label": "the outcome is named by the schema, as the column with role: label; dyad data schema FILE --label " +
-		"COLUMN drafts it",
-	"--target": "the outcome is named by the schema, as the column with role: label; dyad data schema --label " +
-		"COLUMN drafts it",
+	"--person": "the schema names persons by a column with role: person (docs/data.md), so that all rows of a person are " +
+		"protected together",
+	"--unit": "the schema sets the unit: persons are protected if a column has role: person; otherwise records " +
+		"are protected",
+	"--label": "the schema names the outcome by the column with role: label; dyad data schema FILE --label COLUMN drafts " +
+		"this schema",
+	"--target": "the schema names the outcome by the column with role: label; dyad data schema --label COLUMN drafts " +
+		"this schema",
 	"--test": otherRows, "--test-data": otherRows, "--valid": otherRows, "--validation": otherRows, "--split": otherRows,
-	"--range": "what a column can be is in the schema (range, categories); dyad start FILE asks for it",
+	"--range": "the schema gives the range or the categories of each column; dyad start FILE asks for them",
 
-	"dyad plan --data":     "a plan reads no records; it takes the schema, and the number of records by -n",
+	"dyad plan --data":     "a plan reads no records; give the schema with --schema and the number of records with -n",
 	"dyad export --format": "each format is a flag of its own: --onnx, --sql duckdb, --python, --go, --npz, --safetensors",
 
 	"dyad evaluate --metric":       "it prints the AUC, ROC, accuracies and precisions together",
@@ -168,15 +168,16 @@ func arguments(command, argument string) string {
 	case "dyad data schema", "dyad start":
 		return fmt.Sprintf("unexpected argument %s; is it the outcome? Then %s FILE --label %s", argument, command, argument)
 	case "dyad export":
-		return fmt.Sprintf("unexpected argument %s; name the file to write by -o %s, and its format by a flag such as --onnx",
+		return fmt.Sprintf("unexpected argument %s; name the file to write with -o %s, and its format with a flag "+
+			"such as --onnx",
 			argument, argument)
 	case "dyad ledger":
 		switch argument {
 		case "list", "ls", "print":
 			return "there is no dyad ledger " + argument + "; dyad ledger show lists what was spent"
 		case "reset", "delete", "clear", "remove":
-			return "what was released stays spent: no command takes a charge out of a ledger (docs/ledger.md); other people's " +
-				"data have a data id of their own (--data-id)"
+			return "what was released stays spent, so no command takes a charge out of a ledger (docs/ledger.md); give the " +
+				"data of other people a data id of their own with --data-id"
 		}
 	case "dyad data":
 		if info, err := os.Stat(argument); err == nil && !info.IsDir() {
@@ -214,7 +215,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 			if f := flagOf(parse, m[1]); f != nil && (f.Tag.Has("positive") || strings.Contains(f.Name, "epsilon")) {
 				return fmt.Sprintf("%s is %s, want %s above 0", pick(f.Short != 0, "-"+string(f.Short), m[1]), m[3], what)
 			}
-			return fmt.Sprintf("%s is %s, want %s that is not negative (a negative one is written %s=%s)", m[1], m[3],
+			return fmt.Sprintf("%s is %s, want %s that is not negative (a negative value is written %s=%s)", m[1], m[3],
 				strings.TrimSuffix(what, " that is not negative"), m[1], m[3])
 		}
 		return fmt.Sprintf("%s is %q, want %s%s", m[1], m[3], what, inPlainNumbers(m[3], m[2] != "float"))
@@ -224,7 +225,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		switch info, err := os.Stat(m[1]); {
 		case slices.Contains(args, "--help"): // the same as "dyad help NAME"
 			return fmt.Sprintf("there is no help on %s; \"dyad --help\" lists the commands, and \"dyad help words\" and \"dyad "+
-				"help choosing\" explain", m[1])
+				"help choosing\" explain the terms and the choices", m[1])
 		case m[2] != "":
 		case known && first >= 0 && args[first] == m[1]:
 			return fmt.Sprintf("there is no command %s; dyad %s does that", m[1], name)
@@ -240,7 +241,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		case err == nil && !info.IsDir() && command != "dyad":
 			return fmt.Sprintf("%s takes the file %s with a flag only, such as --data %s", command, m[1], m[1])
 		case err == nil && !info.IsDir():
-			return fmt.Sprintf("there is no command %s; a file of your own begins with: dyad start %s", m[1], m[1])
+			return fmt.Sprintf("there is no command %s; to begin with a data file of your own, run dyad start %s", m[1], m[1])
 		case command != "dyad" && valueOfFlag(args, m[1]) != "":
 			return fmt.Sprintf("unexpected argument %s: %s before it takes one value", m[1], valueOfFlag(args, m[1]))
 		case command == "dyad":
@@ -262,7 +263,8 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 			}
 		}
 	case is(wanted):
-		return fmt.Sprintf("%s needs %s: write it after the command, %s %s", command, m[1], command, strings.ToUpper(m[1]))
+		return fmt.Sprintf("%s needs %s; write this argument after the command, as in %s %s", command, m[1], command,
+			strings.ToUpper(m[1]))
 	}
 	return text
 }

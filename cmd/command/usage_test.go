@@ -14,7 +14,7 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 		{"plan -n -5", "dyad: -n is -5, want a whole number above 0\n"},
 		{"train patients.csv", "dyad: dyad train takes the file patients.csv with a flag only, such as --data patients.csv\n"},
 		{"fit --data patients.csv", "dyad: there is no command fit; dyad train does that\n"},
-		{"predict --data patients.csv", "dyad: dyad predict needs model: write it after the command, dyad predict MODEL\n"},
+		{"predict --data patients.csv", "dyad: dyad predict needs model; write this argument after the command, as in dyad predict MODEL\n"},
 		{"trian", "dyad: unexpected argument trian, did you mean \"train\"?\n"},
 		{"foo", "dyad: there is no command foo\nRun \"dyad --help\" for usage"},
 		{"train --dat patients.csv", "dyad: unknown flag --dat, did you mean \"--data\"?\nRun \"dyad train --help\" for usage"},

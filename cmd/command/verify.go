@@ -16,7 +16,7 @@ import (
 )
 
 type verifyCmd struct {
-	Model     string `arg:"" help:"Model file, or another release of a charged run: clusters, figures, a curve."`
+	Model     string `arg:"" help:"Model file, or another release of a charged run (clusters, figures or a curve)."`
 	Key       string `placeholder:"KEY" help:"Public key of the run's ledger, or a file with the key: MODEL must be the file that the owner signed."`
 	Signature string `needs:"key" why:"it is checked with the public key of its owner" placeholder:"FILE" help:"Signature of the file (default: MODEL.minisig)."`
 	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: also check its chain, the charge of the plan and the one release of this file."`
@@ -59,7 +59,7 @@ func (c *verifyCmd) Run(a *app) error {
 	}
 	if err != nil && signature != "" && c.Ledger == "" { // the file may hold figures or a curve
 		r := judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered,
-			Why: "it is not a model: its signature is checked, and nothing else"}, Signature: signature}
+			Why: "the file is not a model, so only its signature is checked"}, Signature: signature}
 		return a.emit(r, fmt.Sprintf("signature  %s\nnot known  %s\n", signature, r.Why))
 	}
 	unplanned := false
@@ -129,9 +129,9 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 		case m == nil:
 			err = errors.New("it is not a file of JSON")
 		case s.Seeded:
-			err = errors.New("its owner signed that its noise is from a seed, so that its guarantee does not hold")
+			err = errors.New("its owner signed that its noise is from a seed, so its guarantee does not hold")
 		case strings.Contains(s.Guarantee, algorithms.BoundsFromData):
-			err = errors.New("its owner signed that ranges were taken from the data, so that its guarantee does not hold")
+			err = errors.New("its owner signed that ranges were taken from the data, so its guarantee does not hold")
 		default:
 			err = s.About(m.Run, m.DataID, m.Guarantee.Unit, m.Guarantee.String(), algorithms.RecordHash(m.Plan))
 		}
