@@ -65,7 +65,7 @@ func TestSearchOfPersons(t *testing.T) {
 	write(t, dir, "stream.yaml", personSettings+"  - {name: stream, algorithm: offpairc}\n")
 	for want, args := range map[string][]string{
 		"with the role person or ignore": {"--models", "persons.json,ids.json", "--schema", "declared.yaml"},
-		"several times":          {"--candidates", "stream.yaml", "--schema", "declared.yaml"},
+		"several times":                  {"--candidates", "stream.yaml", "--schema", "declared.yaml"},
 	} {
 		ends(t, dir, exitInput, want, append([]string{"search", "--data", "visits.csv"}, args...)...)
 	}

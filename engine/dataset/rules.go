@@ -8,7 +8,8 @@ const (
 	rulePackedTwice = "Parquet and NPZ files are compressed inside, so they must not be compressed again; remove " +
 		"the outer gzip or zstd"
 	ruleIsHeader  = "the first row looks like a header; set csv.header: true"
-	ruleNotHeader = "the first row has none of the column names of the schema; if another character than a comma stands between " +
+	ruleNotHeader = "the first row has none of the column names of the schema; if another character than a comma " +
+		"stands between " +
 		"the columns, set csv: {delimiter: \";\"} (or that character) in the schema; otherwise set csv.header: false if " +
 		"the file has no header, or correct the names"
 	ruleQID = "the row has a query id (qid:), but the schema has no column with role: group; add such a column, or " +
