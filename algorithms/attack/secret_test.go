@@ -126,12 +126,12 @@ func TestReplayCatchesLostSecrets(t *testing.T) {
 		{"hidden steps", hiddenBug{}, hidden, ""},
 		{"average of hidden iterates", hiddenBug{average: true}, hidden, "must stay secret"},
 		{"longer steps", hiddenBug{lengthen: true}, hidden, "the certificate allows"},
-		{"early stop", hiddenBug{early: true}, hidden, "too early"},
+		{"early stop", hiddenBug{early: true}, hidden, "before its last step"},
 		{"half the noise", hiddenBug{half: true}, hidden, "not in the plan"},
 		{"batches", batchBug{}, batches, ""},
 		{"leaked batch", batchBug{leak: true}, batches, "must stay secret"},
-		{"batch used twice", batchBug{reuse: true}, batches, "must follow the planned call"},
-		{"batch of another size", batchBug{smaller: true}, batches, "must follow the planned call"},
+		{"batch used twice", batchBug{reuse: true}, batches, "before each release from a batch"},
+		{"batch of another size", batchBug{smaller: true}, batches, "before each release from a batch"},
 		{"wrong divisor", batchBug{divisor: true}, batches, "certified"},
 	} {
 		caught, message := 0, ""

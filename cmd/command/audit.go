@@ -59,7 +59,7 @@ func (c *canaryNumbers) UnmarshalText(text []byte) error {
 		if n, err := strconv.Atoi(s); err == nil && n > 0 {
 			*to = n
 		} else if to == &c.made || both {
-			return errors.New("want M or M/K, where M and K are positive whole numbers")
+			return errors.New("want M or M/K; M and K must be positive whole numbers")
 		}
 	}
 	return nil

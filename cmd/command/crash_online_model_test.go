@@ -30,13 +30,13 @@ var onlineModelMatrix = []onlineModelCell{
 	{"kill -9", "line durable#2", killed, "", true},
 	{"kill -9", "finished#1", killed, "", true},
 	{"interrupt", "model written#1", exitOK, "the model of release 9 is in", true},
-	{"disk full", "model written#1", exitResource, "check space", false},
+	{"disk full", "model written#1", exitResource, "space and", false},
 	{"kill -9", "model created#1", killed, "", false},
 	{"kill -9", "model synced#1", killed, "", false},
 	{"disk full", "state written#11", exitFailure, "the state file holds the model", false},
 	{"model folder read-only", "state saved#9", exitFailure, "the state cannot be saved", false},
-	{"name taken", "state saved#9", exitElsewhere, "saved elsewhere, as", true},
-	{"ledger folder read-only", "model renamed#1", exitResource, "check space and permissions", false},
+	{"name taken", "state saved#9", exitElsewhere, "saved under another name, ", true},
+	{"ledger folder read-only", "model renamed#1", exitResource, "space and the permissions", false},
 	{"model cut short", "model renamed#1", killed, "", false},
 }
 

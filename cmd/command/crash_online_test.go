@@ -40,7 +40,7 @@ var onlineMatrix = []onlineCell{
 	{"disk full", "charged#1", exitFailure, 1, 0, "nothing more was released", false},
 	{"disk full", "state saved#5", exitResource, 1, 4, "no further release is made", true},
 	{"state folder read-only", "start", exitInput, 0, 0, "cannot be locked", false},
-	{"ledger folder read-only", "charged#1", exitResource, 1, 9, "check space and permissions", false},
+	{"ledger folder read-only", "charged#1", exitResource, 1, 9, "space and the permissions", false},
 	{"same state", "state saved#5", exitOK, 1, 9, "", true},
 	{"state lost", "released#5", crash.Killed, 1, 5, "", false},
 	{"head deleted", "state saved#9", exitResource, 1, 9, ".head) is missing", false},

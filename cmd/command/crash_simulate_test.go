@@ -18,7 +18,7 @@ func TestSimulationSavedElsewhere(t *testing.T) {
 	child := f.start(t, crash.Spec{Args: args, Stage: "charged", Fault: "pause"})
 	child.Paused(t)
 	must.Do(t, os.Remove(f.in("gone")))
-	child.End().Want(t, "folder gone", exitElsewhere, "saved elsewhere, as")
+	child.End().Want(t, "folder gone", exitElsewhere, "saved under another name, ")
 	run, _, _ := f.attacked(t)
 	must.Do(t, os.Mkdir(f.in("gone"), 0o700))
 	f.saveKept(t, run, args)

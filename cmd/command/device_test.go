@@ -98,7 +98,7 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 	if code, out, errs = dyad(t, dir, "plan", "-n", "500", "-d", "3", "--device", "cuda:x"); code != exitInput || !strings.Contains(errs, "cuda:h200") {
 		t.Errorf("an unknown name: exit %d: %s%s", code, out, errs)
 	}
-	if code, out, errs = dyad(t, dir, "train", "--device", "cuda:h200"); code != exitInput || !strings.Contains(errs, "for plans alone") {
+	if code, out, errs = dyad(t, dir, "train", "--device", "cuda:h200"); code != exitInput || !strings.Contains(errs, "only for plans") {
 		t.Errorf("train: exit %d: %s%s", code, out, errs)
 	}
 }

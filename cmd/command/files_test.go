@@ -135,7 +135,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 			e := child.End()
 			run, charges, finished := f.attacked(t)
 			alias := files.WithRun(name, run)
-			e.Want(t, what, exitElsewhere, "saved elsewhere, as "+alias)
+			e.Want(t, what, exitElsewhere, "saved under another name, "+alias)
 			if text := f.get(t, "out/"+what+".json"); text != "PRECIOUS" || charges != 1 || len(finished) != 1 {
 				t.Errorf("%s: %q, %d charges, %q", what, text, charges, finished)
 			}
@@ -160,7 +160,7 @@ func TestNothingIsReplacedWithoutForce(t *testing.T) {
 	run, _, _ := f.attacked(t)
 	f.known = append(f.known, run)
 	alias := files.WithRun(f.in("real/m.json"), run)
-	e.Want(t, "through a link", exitElsewhere, "saved elsewhere, as "+alias)
+	e.Want(t, "through a link", exitElsewhere, "saved under another name, "+alias)
 	if m, err := readModel(alias); err != nil || m.Run != run {
 		t.Error(err)
 	}
@@ -190,7 +190,7 @@ func TestFilesAreNotReplacedWithoutForce(t *testing.T) {
 	out := must.Get(files.NewOutput(f.in("out/x.csv"), false))(t)
 	f.put(t, map[string]string{"out/x.csv": "PRECIOUS"})
 	err := out.Write(files.Private, []byte("other"))
-	if exitCode(err) != exitInput || !strings.Contains(err.Error(), "in the meantime, so it was not replaced") || f.get(t, "out/x.csv") != "PRECIOUS" {
+	if exitCode(err) != exitInput || !strings.Contains(err.Error(), "so this file was not replaced") || f.get(t, "out/x.csv") != "PRECIOUS" {
 		t.Errorf("%v, %q", err, f.get(t, "out/x.csv"))
 	}
 	if forced, err := files.NewOutput(f.in("out/x.csv"), true); err != nil || forced.Write(files.Shared, []byte("other")) != nil || f.get(t, "out/x.csv") != "other" {

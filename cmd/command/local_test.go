@@ -105,7 +105,7 @@ func TestLocalServerAndClients(t *testing.T) {
 			}
 			// Without its memory it would draw a second one; the server refuses that.
 			must.Do(t, os.Remove(filepath.Join(dir, "u3.json")))
-			if code, out, _ := answer(u); code != exitOK || !strings.Contains(out, "before") {
+			if code, out, _ := answer(u); code != exitOK || !strings.Contains(out, "already had the message") {
 				t.Errorf("a client without memory: exit %d: %s", code, out)
 			}
 		}
@@ -365,7 +365,7 @@ func TestLocalAudit(t *testing.T) {
 		{exitOK, "would detect a leak of twice the claim", []string{"djw", "--direction-pairs", "4"}},
 		{exitOK, "too little power", []string{"djw", "--epsilon", "20"}},
 		{exitFailure, "THE CLAIM IS REFUTED", []string{"prestige-printed", "--epsilon", "0.2"}},
-		{exitInput, "answers once", []string{"prestige-label", "--visits", "2"}},
+		{exitInput, "answers only once", []string{"prestige-label", "--visits", "2"}},
 		{exitInput, "", []string{"sgd"}},
 	} {
 		code, out, errs := dyad(t, t.TempDir(), append([]string{"local", "audit", "--runs", "2000"}, c.args...)...)

@@ -249,7 +249,7 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 	}{
 		{train("text.csv", "patients.yaml"), exitInput, []string{"text.csv", "5"}},
 		{train("short.csv", "patients.yaml"), exitInput, []string{"short.csv", "9"}},
-		{append(train("patients.csv", "patients.yaml"), "--labels", "y.npy"), exitInput, []string{"only NPY and IDX data take one"}},
+		{append(train("patients.csv", "patients.yaml"), "--labels", "y.npy"), exitInput, []string{"only NPY and IDX data take a file of labels"}},
 		{train("empty.csv", "patients.yaml"), exitInput, []string{"empty.csv"}},
 		{train("missing.csv", "patients.yaml"), exitInput, []string{"missing.csv"}},
 		{train("patients.csv", "bad.yaml"), exitInput, []string{"bad.yaml", "colums"}},

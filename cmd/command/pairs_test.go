@@ -276,8 +276,8 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{pairsTrain("twice.csv", "--kappa", "2"), []string{"twice.csv: row 3", "also in row 2; keep only one"}},
-		{pairsTrain("contra.csv", "--kappa", "2"), []string{"contra.csv: row 3", "also in row 2"}},
+		{pairsTrain("twice.csv", "--kappa", "2"), []string{"twice.csv: row 3", "row 2 has the same pair; keep only"}},
+		{pairsTrain("contra.csv", "--kappa", "2"), []string{"contra.csv: row 3", "row 2 has the same pair"}},
 		{pairsTrain("self.csv", "--kappa", "2"), []string{"self.csv: row 3", "the same individual twice"}},
 		{pairsTrain("unknown.csv", "--kappa", "2"), []string{"unknown.csv: row 3", `column "second"`, "add its record"}},
 		{pairsTrain("label.csv", "--kappa", "2"), []string{"label.csv: row 3", `column "label"`}},
@@ -289,7 +289,7 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 		{pairsTrain("pairs.csv", "--kappa", "2", "--label-values", "a"), []string{"want 2"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--pair-columns", "a,b"), []string{"want 3"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--out", "pairs.csv"), []string{"its ending stands for CSV"}},
-		{noID, []string{"role id"}},
+		{noID, []string{"role: id"}},
 	} {
 		code, out, errs := dyad(t, dir, c.args...)
 		if code != exitInput || !strings.HasPrefix(errs, "dyad: ") || strings.Contains(errs, "s3cret") {

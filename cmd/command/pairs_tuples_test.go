@@ -134,7 +134,7 @@ func TestTupleFlagsAreRefused(t *testing.T) {
 		{[]string{"--tuple", "4", "--pairs", "patients.csv"}, "--pairs is for listed or drawn pairs"},
 		{[]string{"--tuple", "4", "--loss", "bradley-terry"}, "contrastive, triplet or npair"},
 		{[]string{"--tuple", "4", "--mode", "paper"}, "certified"},
-		{[]string{"--tuple", "61"}, "is 61 and there are 60"},
+		{[]string{"--tuple", "61"}, "is 61, and there are 60"},
 		{[]string{"--tuple", "1"}, "size of a tuple is 1"},
 		{[]string{"--tuple", "4", "--all-pairs"}, "one batch"},
 		{[]string{"--all-pairs", "--loss", "triplet"}, "contrastive loss"},

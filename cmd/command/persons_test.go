@@ -133,9 +133,9 @@ func TestTrainPersons(t *testing.T) {
 	}
 	write(t, dir, "others.csv", others)
 	for want, use := range map[string][]string{
-		"for one person":               {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--epsilon", "1"},
-		"dyad evaluate private has it": {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--exact-figures"},
-		"number of different ids is":   {"evaluate", "m.json", "--data", "others.csv", "--epsilon", "1"},
+		"for one person":                  {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--epsilon", "1"},
+		"dyad evaluate private has it":    {"evaluate", "m.json", "--data", "others.csv", "-n", "10", "--exact-figures"},
+		"number of different ids differs": {"evaluate", "m.json", "--data", "others.csv", "--epsilon", "1"},
 	} {
 		if code, out, errs := dyad(t, dir, use...); (code == exitOK) != (want == "for one person") || !strings.Contains(out+errs, want) {
 			t.Errorf("%v: exit %d: %s%s", use, code, out, errs)

@@ -63,7 +63,7 @@ func TestLogsHaveThePlaceOfAnError(t *testing.T) {
 	_, logged, entries := logOf(t, dir, "train", "--data", "wrong.csv", "--schema", "patients.yaml", "--out", "x.json")
 	for _, e := range entries {
 		if p := e.Place; p != nil && e.Level == levelError {
-			if p.Row != 4 || p.Column == "" || !strings.HasPrefix(p.Rule, "not a number") || !strings.Contains(e.Message, p.Rule) {
+			if p.Row != 4 || p.Column == "" || !strings.HasPrefix(p.Rule, "the value is not a number") || !strings.Contains(e.Message, p.Rule) {
 				t.Errorf("%+v", *p)
 			}
 			return

@@ -131,7 +131,7 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 	// do not advise a change of the schema, because the schema of a model is fixed
 	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) {
 		rule.Rule = strings.Replace(rule.Rule,
-			"correct the value, add it to categories (which are public), or say `unknown: other`",
+			"correct the value, add it to categories (which are public), or set `unknown: other`",
 			"--set unknown=other counts it as a value outside of the list", 1)
 	}
 	if err == nil && d.Others {

@@ -100,7 +100,7 @@ func TestKeysAreSet(t *testing.T) {
 		"--set =3":                              "--set is \"=3\", want KEY=VALUE",
 		"--set report=":                         "--set report is empty",
 		"--set ridge=1":                         "gradient-perturbation does not take --set ridge;",
-		"--model mlp --set hidden=4,-2":         "hidden layers of [4 -2] units, want at least 1",
+		"--model mlp --set hidden=4,-2":         "hidden layers have [4 -2] units; want at least 1",
 		"--set steps=-3":                        "--set steps is -3, must be positive",
 		"--set gain=2 --set help":               "has no flag --help",
 		"--set total-step=1 --path 2":           "--set total-step is given twice",

@@ -85,7 +85,7 @@ func TestSearchRefusals(t *testing.T) {
 	for want, args := range map[string][]string{
 		"2 to 64":               {"--candidates", "one.yaml", "--plan", "-n", "60"},
 		"unknown field":         {"--candidates", "typo.yaml", "--plan", "-n", "60"},
-		"0 of 1 features":       {"--candidates", "column.yaml", "--plan", "-n", "60"},
+		"only 0 of 1 names":     {"--candidates", "column.yaml", "--plan", "-n", "60"},
 		"-n counts the records": {"--candidates", "settings.yaml", "--plan", "-n", "60", "--holdout", "0.2"},
 		"-n is for --plan":      {"--candidates", "settings.yaml", "--data", "patients.csv", "-n", "60"},
 		"--models":              {"--plan", "-n", "60"},

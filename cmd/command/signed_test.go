@@ -211,7 +211,7 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "elsewhere")); err != nil || string(text) != "precious" {
 		t.Errorf("a link in place of a signature: its target is %q (%v)", text, err)
 	}
-	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code == exitOK || !strings.Contains(errs, "m.json.minisig is a link") {
+	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code == exitOK || !strings.Contains(errs, "m.json.minisig is not a regular file") {
 		t.Errorf("a link in place of a signature: exit %d: %s", code, errs)
 	}
 	must.Do(t, os.Remove(filepath.Join(dir, "m.json.minisig")))

@@ -169,7 +169,7 @@ func TestTeamRefusals(t *testing.T) {
 		"a broken file on all":    {unread, func(int) []string { return []string{"--data", "broken.csv"} }, "broken.csv", 0},
 		"sorted losses":           {append(base, "--loss", "hinge"), nil, "in a team, use a loss that is analytic", 0},
 		"one pass":                {[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "offpairc"}, nil, "train in one process", 0},
-		"a GPU by its product":    {append(base, "--device", "cuda:h200"), nil, "for plans alone", 0},
+		"a GPU by its product":    {append(base, "--device", "cuda:h200"), nil, "only for plans", 0},
 		"no data":                 {[]string{"train"}, nil, "--team needs --data", 0},
 	} {
 		ends := ranks(t, dir, 3, append(slices.Clone(c.args), "--out", "team.json"), c.more)

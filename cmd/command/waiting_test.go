@@ -94,7 +94,7 @@ func TestFirstSignalEndsAWait(t *testing.T) {
 				}
 				child := f.start(t, crash.Spec{Args: args, Bare: true})
 				if word == "BIG" && (name == "start" || name == "data schema") { // drafts; nothing is waited for
-					if e := stops(t, child); e.Code != exitInput || !strings.Contains(e.Stderr, "this is a pipe; store its data in a file first") {
+					if e := stops(t, child); e.Code != exitInput || !strings.Contains(e.Stderr, "this file is a pipe; store its data in a file first") {
 						t.Errorf("dyad %v: exit %d: %s", args, e.Code, e.Stderr)
 					}
 					return

@@ -62,7 +62,7 @@ func (l *Ledger) LockRun(run string) (*RunLock, error) {
 		return nil, fmt.Errorf("%w: another process uses run %q, maybe with a copy of its state; wait until the process "+
 			"ends, or stop it", ErrResume, run)
 	case err != nil:
-		return nil, l.errorf("cannot lock run %q; check space and permissions: %w", run, err)
+		return nil, l.errorf("cannot lock run %q; check the disk space and the permissions: %w", run, err)
 	}
 	r := &RunLock{ledger: l, run: run, file: file}
 	if err := r.open(); err != nil {
@@ -130,7 +130,7 @@ func (r *RunLock) begin() error {
 		err = durable.SyncDir(filepath.Dir(r.file.Name()))
 	}
 	if err != nil {
-		return r.ledger.errorf("cannot write the count of run %q; check space and permissions: %w", r.run, err)
+		return r.ledger.errorf("cannot write the count of run %q; check the disk space and the permissions: %w", r.run, err)
 	}
 	r.ledger.at("count created")
 	return nil

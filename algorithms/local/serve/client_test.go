@@ -175,7 +175,7 @@ func TestHostileFormulas(t *testing.T) {
 			p.Loss.Clip = clip
 			_, err := p.Plan()
 			tooLong := strings.HasPrefix(name, "nested") || strings.HasPrefix(name, "many")
-			refused := err != nil && strings.Contains(err.Error(), fmt.Sprintf("want at most %d", serve.MaxOperations))
+			refused := err != nil && strings.Contains(err.Error(), fmt.Sprintf("at most %d are allowed", serve.MaxOperations))
 			if refused != tooLong {
 				t.Errorf("%s, %d bytes, clip %g: %v", name, len(formula), clip, err)
 			}
