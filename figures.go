@@ -410,8 +410,8 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 			"but this is not the file of run %s, which trained the model, so persons of the training could be held out here; "+
 			"name that file, unchanged, or train with ids: public, because that split depends only on the ids", m.Run)
 	case !same && d.Rest > 0:
-		note("this is not the file of run %s, which trained the model; --holdout gives the records that the training held "+
-			"out only if both files have the same %s; otherwise training records may be evaluated, and these figures "+
+		note("run %s trained the model on another file, and --holdout holds the same records out of both files only if "+
+			"they have the same %s; otherwise some of the evaluated records may have trained the model, and these figures "+
 			"are too good", m.Run,
 			map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
 	}

@@ -141,7 +141,7 @@ func (p *Plan) Events() []account.Event { return p.Releases.Events() }
 // parts. It is the zero value if the plan has no noise.
 func (p *Plan) Certificate() privacy.Certificate { return p.Releases.main().Certificate }
 
-// Noise returns the noise of the release whose certificate Certificate returns. It is nil if the plan has no noise.
+// Noise returns the noise of the release that Certificate is about. It is nil if the plan has no noise.
 func (p *Plan) Noise() privacy.Mechanism { return p.Releases.main().Noise }
 
 // PromiseNothing fills in the rows and the empty guarantee of a plan without noise. reveals is the warning about the

@@ -145,8 +145,8 @@ func (c *Client) printed(st *State, z engine.Record) (Message, error) {
 	return c.send()
 }
 
-// Label returns the one message of a user of PrestigeLabel: a randomised label that is kept and used in every
-// epoch. For a label that is neither -1 nor 1, it returns the response to a fair coin, whose distribution
+// Label returns the message that a user sends by method PrestigeLabel. A user sends only one: a randomised
+// label, which is kept and used in every epoch. For a label that is neither -1 nor 1, it returns the response to a fair coin, whose distribution
 // lies between the distributions for the two labels.
 func (c *Client) Label(y float64) (float64, error) {
 	b := math.Float64bits(y)

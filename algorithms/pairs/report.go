@@ -132,7 +132,7 @@ func (s Spec) StepRule() string {
 		return cmp.Or(s.Network.Optimizer.String(), "plain, constant steps")
 	}
 	if s.PrintedSteps {
-		return "eta0/sqrt(tau!) at batch tau, as printed: about nine useful steps"
+		return "eta0/sqrt(tau!) at batch tau, as the paper prints it; only about nine steps are useful"
 	}
 	return "eta0/sqrt(tau) at batch tau"
 }

@@ -135,7 +135,7 @@ func (i *interview) decimals() (asked bool, err error) {
 		if answer == "" {
 			example := c.Samples[0]
 			answer, err = i.choose([]string{"point", "comma", "point all", "comma all"},
-				"%s: where does the fraction begin in %s, which can be %s? [point, comma; \"comma all\" answers for all "+
+				"%s: what separates the decimals of %s, which can also be read as %s? [point, comma; \"comma all\" answers for all "+
 					"such columns] ", screenText(c.Name), screenText(example.Raw), screenText(example.Read))
 			if err != nil {
 				return asked, err

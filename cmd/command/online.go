@@ -30,7 +30,7 @@ type onlineCmd struct {
 	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were already used are skipped; standard input must begin with new records."`
 	Follow    bool   `needs:"data" why:"standard input ends when its writer closes it" help:"Wait for more records at the end of FILE, until interrupted."`
 	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, which is smaller from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
-	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
+	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's noise, with the guarantee that it has; nonprivate: the baseline."`
 	Task      string `default:"auc" enum:"auc,metric"`
 	lossFlags
 	Epsilon    float64  `default:"1"`

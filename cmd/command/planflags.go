@@ -33,7 +33,7 @@ type planFlags struct {
 // methodFlags are the flags that choose an algorithm and the distribution of its noise.
 type methodFlags struct {
 	Algorithm string `placeholder:"NAME" help:"Algorithm, see \"dyad lab algorithms\", or auto, which chooses one by public numbers and says why. Default: auto; dpgdsc with --mode paper, projected-gradient with --mode nonprivate."`
-	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's formula, with what it really gives; nonprivate: the baseline."`
+	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's noise, with the guarantee that it has; nonprivate: the baseline."`
 	unsoundFlag
 }
 

@@ -17,7 +17,7 @@ import (
 
 // pageFlag is the flag that requests a page.
 type pageFlag struct {
-	Report string `writes:"page" placeholder:"FILE.html" help:"Also write a page, one HTML file, with the guarantee in words, what was charged and is left, figures and assumptions. Of private data it has only charged releases and public numbers."`
+	Report string `writes:"page" placeholder:"FILE.html" help:"Also write a page, one HTML file, with the guarantee in words, what was charged and is left, figures and assumptions. Its only figures of private data are charged releases."`
 }
 
 // output makes sure, before anything is charged, that the page can be written. others are the inputs and the

@@ -16,13 +16,13 @@ const (
 	paceNumbers = 1 << 18 // largest number of numbers of the synthetic records, and of the gradient
 )
 
-// Pace measures the speed of this machine, with the workers of b, in about 20 ms. It returns the
-// ratio of the measured time to the time that engine.QueryBounds estimates for one core at about
-// 2.5 GHz. Pace uses the same method to compute gradients of a smaller problem of the same kind
-// as p on synthetic records. If gradients of p cannot be computed in this way (query groups,
-// moments), Pace uses the logistic loss. The result is only an estimate. Computations take
-// longer if the machine is busy or if the records do not fit into its caches. The result is 1 if
-// nothing can be measured.
+// Pace measures the speed of this machine in about 20 ms. It computes gradients on synthetic
+// records, with the workers of b, for a smaller problem of the same kind as p and by the method
+// that p would use. It returns the measured time divided by the time that engine.QueryBounds
+// estimates for one core at about 2.5 GHz. If gradients of p cannot be computed in this way
+// (query groups, moments), Pace uses the logistic loss. The result is only an estimate.
+// Computations take longer if the machine is busy or if the records do not fit into its caches.
+// The result is 1 if nothing can be measured.
 func (b Backend) Pace(p engine.Problem) float64 {
 	k, e, seconds := b.paced(p)
 	if e == nil {

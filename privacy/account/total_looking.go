@@ -37,11 +37,10 @@ func (a *Total) Filter(delta float64) float64 {
 
 // Odometer returns an epsilon that is valid at any time at which it is read, even if budgets were chosen by
 // looking at earlier releases. For the whole composition so far, on every path, P(S) <= integral over S of
-// e^Odometer dQ + delta. So a composition that stops before Odometer exceeds a bound keeps this bound, even
-// if the bound was chosen or raised by looking at releases. Odometer is +Inf if both of the following
-// readings are +Inf.
+// e^Odometer dQ + delta. A composition may stop before Odometer exceeds a bound. Then its epsilon is at most
+// the bound, even if the bound was chosen or raised by looking at releases.
 //
-// The result is the smaller of two readings on one grid of mu. The two readings share delta. The first
+// The result is the smaller of two readings on one grid of mu, and +Inf if both are +Inf. The two readings share delta. The first
 // reading uses the mu of all releases. The second reading adds the epsilons of the pure releases to an
 // epsilon from the mu of the other releases (docs/theory.md#looking). A reading is +Inf if its mu is above
 // 16, the last mu of the grid.

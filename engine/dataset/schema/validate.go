@@ -180,7 +180,7 @@ func (v *validator) feature(where string, c *Column) {
 			v.addf("%s: a numeric column cannot have categories", where)
 		}
 		if c.Unknown != "" {
-			v.addf("%s: only a categorical column may have unknown; values outside the range of a numeric column "+
+			v.addf("%s: only a categorical column may have the key `unknown`; values outside the range of a numeric column "+
 				"are clamped", where)
 		}
 		switch {
