@@ -161,7 +161,7 @@ func TestTrainPersons(t *testing.T) {
 	}
 	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
 	held[3] = "turned.csv"
-	if code, out, errs := dyad(t, dir, held...); code != exitOK || !strings.Contains(errs, "only if both files have the same ids") {
+	if code, out, errs := dyad(t, dir, held...); code != exitOK || !strings.Contains(errs, "only if they have the same ids") {
 		t.Errorf("another order of public ids: exit %d: %s%s", code, out, errs)
 	}
 	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "persons 40 in patient, with up to 8 rows each, all of them protected together\n") || strings.Contains(out, "if it names persons") {
