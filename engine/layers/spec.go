@@ -150,7 +150,7 @@ func (s Spec) limits() error {
 	var walk func(list []Layer, depth int) error
 	walk = func(list []Layer, depth int) error {
 		if count += len(list); count > maxLayers || depth > maxDepth {
-			return fmt.Errorf("layers: there are more than %d layers, or residual layers are nested more than %d deep",
+			return fmt.Errorf("layers: there are more than %d layers, or residual layers are nested %d deep or more",
 				maxLayers, maxDepth)
 		}
 		for _, l := range list {

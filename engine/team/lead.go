@@ -34,7 +34,7 @@ func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
 	if l.records != r || !reflect.ValueOf(k).Comparable() || l.kernel != k {
 		return errors.New("team: the leader was made for another plan or for other records; call Lead for each " +
-			"plan, after the ranks have agreed")
+			"plan and its records, after the ranks have agreed")
 	}
 	return nil
 }

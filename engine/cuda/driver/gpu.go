@@ -113,8 +113,8 @@ func (g *GPU) Device() Device { return g.device }
 
 // Do runs job on the GPU's thread and returns the error of job. If ctx is done before the job starts, Do
 // returns ctx.Err(). If the job has started, Do waits for its end. The job must not keep c, and must not call
-// Do. If a job returns a Result for which Lost returns true, no further job runs. Every later call of Do then
-// returns the text of this first error in one line.
+// Do. If a job returns a Result for which Lost returns true, no further job runs. This call of Do and every
+// later call then return this first error, with a text of one line.
 func (g *GPU) Do(ctx context.Context, job func(c Context) error) error {
 	g.mu.Lock()
 	if g.closed {

@@ -150,8 +150,8 @@ func readMemory(path string) (*Memory, error) {
 }
 
 // remember compares a schema read from path with the memory of its draft and marks the ranges and categories that are
-// still equal, even if the marks were removed. It then empties Draft. If the memory of the draft is missing, Draft
-// stays, because it is unknown which values were replaced.
+// still equal, even if the marks were removed. It then empties Draft if the memory is that of the draft which Draft
+// names. If the memory of this draft is missing, Draft stays, because it is unknown which values were replaced.
 func (s *Schema) remember(path string) error {
 	m, err := readMemory(path + DraftedEnding)
 	if at, e := filepath.EvalSymlinks(path); err == nil && m == nil && e == nil {

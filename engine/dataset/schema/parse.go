@@ -19,8 +19,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// LoadSchema reads and validates a schema file. If the schema names a draft, ranges and categories that are still
-// equal to the ranges and categories of the draft are marked as taken from the data (Schema.Draft).
+// LoadSchema reads and validates a schema file. If the memory of a draft lies next to the file (DraftedEnding), the
+// ranges and categories that are still equal to those of the draft are marked as taken from the data, unless the
+// column has KnownFrom. This also holds if the schema no longer names the draft (Schema.Draft).
 func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }
 
 // LoadUnlabelledSchema is like LoadSchema, but the labels of the records may be elsewhere. The records are

@@ -259,11 +259,11 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 			v.addf("%s: policy: value needs the key value with a finite number", where)
 		}
 		if kind != KindNumeric {
-			v.addf("%s: policy: value is only for numeric columns; choose another policy", where)
+			v.addf("%s: policy: value is only for numeric columns; set it there, or choose another policy", where)
 		}
 	case MissingCategory:
 		if kind != KindCategorical {
-			v.addf("%s: policy: category is only for categorical columns; choose another policy", where)
+			v.addf("%s: policy: category is only for categorical columns; set it there, or choose another policy", where)
 		}
 	default:
 		v.addf("%s: policy is %q, but it must be error, middle, value or category", where, m.Policy)

@@ -8,7 +8,8 @@ import (
 func (v *validator) byName() {
 	s := v.s
 	if s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense || s.Sparse {
-		v.addf("features, nonzeros, range, dense and sparse at the top level need format: libsvm, npy, npz or idx")
+		v.addf("features, nonzeros, range, dense and sparse at the top level need format: libsvm, npy, npz, idx or "+
+			"images")
 	}
 	if s.Arrays != nil || s.LabelsFile != "" {
 		v.addf("arrays needs format: npz, and labels_file needs format: npy or idx")
