@@ -39,7 +39,7 @@ type auditRecordsCmd struct {
 	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start at the matrix where one record moves the gradient most, not at a multiple of the identity. The guarantee holds for every public start."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that contains w. Default: 1 for the loss linear, else the public rule."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
-	Buffer     int                `help:"As for online. 0 keeps all earlier records."`
+	Buffer     int                `help:"As for online. Default: 0, which keeps all earlier records."`
 	Reservoir  bool
 	Secret     bool          `name:"secret-state"`
 	Method     string        `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`

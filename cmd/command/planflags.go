@@ -127,8 +127,9 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	case f.Steps != 0 && f.StepSize != 0:
 		return nil, badInput("--total-step is --steps times --step-size; leave one of the three out")
 	case f.Mode == algorithms.Paper.String() && f.Algorithm != "dpgdc":
-		return nil, badInput("paper mode does not take --total-step, because the paper gives the schedule; only dpgdc in " +
-			"paper mode takes the flag")
+		return nil, badInput("paper mode does not take --total-step, because the paper gives the schedule; in paper " +
+			"mode, only " +
+			"dpgdc takes the flag")
 	}
 	return append(slices.DeleteFunc(f.options(), unset), f.ownOptions()...), nil
 }
