@@ -111,9 +111,8 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 			return l, nil
 		}
 		return nil, t.errorf(row, "", unknown, n.header+
-			" does not match the schema, because it has a name that the schema lacks; add the column (role: ignore "+
-			"drops it), or set "+
-			n.ignore)
+			" does not match the schema: it has a name that the schema lacks; add the column (role: ignore drops it), "+
+			"or set "+n.ignore)
 	}
 	return l, nil
 }
