@@ -61,7 +61,7 @@ func Parse(text string, params map[string]float64) (Expr, error) {
 			return Expr{}, fmt.Errorf("autodiff: parameter %q: a name must be a letter followed by letters, digits "+
 				"and _", name)
 		case p.reserved(name):
-			return Expr{}, fmt.Errorf("autodiff: parameter %q: the name already has a meaning in formulas; choose another name",
+			return Expr{}, fmt.Errorf("autodiff: parameter %q: the name already has a meaning in formulas; use another name",
 				name)
 		case !finite(params[name]):
 			return Expr{}, fmt.Errorf("autodiff: parameter %q is %v, but it must be finite", name, params[name])
@@ -139,7 +139,7 @@ func (p *parser) program() (int, error) {
 		at := p.pos
 		if name := p.name(); name != "" && p.peek() == '=' && !strings.HasPrefix(p.text[p.pos:], "==") {
 			if _, taken := p.names[name]; taken || p.reserved(name) {
-				return 0, p.fail(at, "%s already has a meaning; choose another name", name)
+				return 0, p.fail(at, "%s already has a meaning; use another name", name)
 			}
 			p.pos++
 			id, err := p.comparison()

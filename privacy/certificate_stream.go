@@ -22,8 +22,8 @@ import (
 type PairwiseStream struct {
 	PairDiameter float64 // PairDiameter is Dg > 0.
 	// Horizon is the public maximum n of the number of records. The value 0 means any number of records.
-	// With Horizon 0, Roundoff must be 0, Weights and Factor must be nil, and the buffer must hold the last
-	// records.
+	// With Horizon 0, Roundoff must be 0, Weights and Factor must be nil, and Reservoir and PerClass must be
+	// false.
 	Horizon int
 	Batch   int // Batch is the number of records of an update, >= 1.
 	BurnIn  int // BurnIn is T1 >= 1.

@@ -80,8 +80,8 @@ func (n node) num(path string) float64 {
 }
 
 // once refuses a key that an object has twice, in any spelling, because readers differ in which value they take. It
-// also refuses a key with capital letters, which some readers accept for the lower-case key. Only options and schemas
-// have keys that users choose.
+// also refuses a key that is not in plain lower-case letters, because some readers accept such a key for the plain
+// key. Only options and schemas have keys that users choose.
 func once(d *json.Decoder, object, ours bool) {
 	for keys := ""; d.More(); {
 		token, _ := d.Token()
@@ -91,7 +91,7 @@ func once(d *json.Decoder, object, ours bool) {
 			key := strings.ToUpper(strings.ToLower(as))
 			refuse(strings.Contains(keys, key), "it has the key %s twice, so programs may read different values", key)
 			refuse(ours && strings.ToLower(key) != as,
-				"the key %s has capital letters, so some programs read it and others do not", as)
+				"the key %s is not in plain lower-case letters, so some programs read it and others do not", as)
 			keys, inner = keys+key, ours && key != `"OPTIONS"` && key != `"ENCODER"`
 			token, _ = d.Token()
 		}

@@ -137,8 +137,8 @@ func certificate(p, pr, r node) *big.Float {
 		// The error of an update is the error of a gradient plus six roundings of its sums (section 4.1).
 		length := add(real(radius), mul(eta, add(real(pr.num("constants.lipschitz")), mul(alpha, real(radius)))))
 		least := add(mul(eta, real(pr.num("mean_error"))), mul(real(6*0x1p-53), length))
-		refuse(real(rho).Cmp(least) < 0, "the rounding error %v of an update is less than the error of one of its parts",
-			rho)
+		refuse(real(rho).Cmp(least) < 0,
+			"the rounding error %v of an update is less than the errors of its gradient and its sums together", rho)
 		shrink, stretch := sub(real(1), mul(eta, alpha)), sub(mul(eta, add(L, alpha)), real(1))
 		c := larger(larger(shrink, neg(shrink)), larger(stretch, neg(stretch)))
 		move, delta, sum, diameter := add(mul(mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))), eta),

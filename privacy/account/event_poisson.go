@@ -162,8 +162,8 @@ func (e PoissonEvent) facts() facts {
 	if n.law == GaussianLaw && e.Relation == AddRemove && e.group() == 1 {
 		f.renyi = func(alpha float64) float64 { return poissonRenyi(alpha, n.ratio(), e.Rate) }
 	}
-	f.noRenyi = "Renyi divergences of releases from Poisson batches are known only for Gaussian noise, add/remove " +
-		"neighbours and one record of each owner"
+	f.noRenyi = "Renyi divergences of releases from Poisson batches are known here only for Gaussian noise, " +
+		"add/remove neighbours and one record of each owner"
 	if e.Relation != ReplaceOne {
 		f.barred = "the neighbours must be replace-one"
 	}

@@ -8,7 +8,7 @@ type Relation string
 const (
 	// ReplaceOne means that both data sets have the same public number of records and one record is replaced.
 	ReplaceOne Relation = "replace-one"
-	// AddRemove means that one of the two data sets lacks one record of the other data set. The number of
+	// AddRemove means that one of the two data sets is the other data set without one record. The number of
 	// records is protected.
 	AddRemove Relation = "add/remove"
 )

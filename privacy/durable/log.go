@@ -37,7 +37,7 @@ func (l *Log) Append(text []byte, written func()) error {
 	}
 	info, err := l.Stat()
 	if err == nil && info.Size() != l.size {
-		err = errors.New("another program changed the file although it is locked; stop this program")
+		err = errors.New("another program changed the file although it is locked; stop the other program")
 	}
 	if err != nil {
 		return err

@@ -182,8 +182,8 @@ func (r *RunLock) admits(at StreamPosition) error {
 	case at.Releases < r.at.Releases:
 		return oldCopy(r.run, r.at.Releases, at.Releases)
 	case at.Releases == r.at.Releases && at.Releases > 0 && !r.torn && at.Digest != r.at.Digest:
-		return fmt.Errorf("%w: release %d of run %q in this state differs from the release that was made, so the state "+
-			"is an old copy; use the latest state, or start a new run", ErrResume, at.Releases, r.run)
+		return fmt.Errorf("%w: release %d of run %q in this state differs from the release that was made, so another "+
+			"copy of the state made that release; use the latest state, or start a new run", ErrResume, at.Releases, r.run)
 	}
 	return nil
 }

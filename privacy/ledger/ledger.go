@@ -177,10 +177,10 @@ type Charge struct {
 // Begin charges the whole plan. It returns a session that may make the releases of the plan and no other
 // releases. The charge is durable when Begin returns.
 //
-// If Begin refuses, it charges nothing. The error wraps ErrBudget if the data id has a cap, and the
+// If Begin refuses, nothing was released. The error wraps ErrBudget if the data id has a cap, and the
 // composition of all its charges and this plan exceeds the cap. It wraps ErrUnsupported if the data id has a
 // cap and that composition cannot be computed. It wraps ErrUnavailable if the ledger is not available. If the
-// error wraps ErrUnavailable, the charge may still count, but nothing was released.
+// error wraps ErrUnavailable, the charge may still count. After every other error, nothing was charged.
 //
 // Each event states its own neighbouring relation, so the composition of events does not depend on the text
 // fields of their charges. But a total exists only if all charges have the same Unit. A PublicEvent in the

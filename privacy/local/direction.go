@@ -22,11 +22,11 @@ import (
 // A seed, independent of g, gives Pairs random unit vectors v_1..v_m. The 2m candidates are these
 // vectors and their opposites. Let g~ be g/||g|| with probability 1/2 + ||g||/(2 Bound), and
 // -g/||g|| otherwise. The candidates with the largest inner products with g~ are favoured; their
-// number is Favoured. A favoured candidate is chosen with e^Epsilon times the probability of each
-// other candidate. The message consists of the seed and the number of the chosen candidate. The
-// server decodes the message to Scale times the chosen candidate. For g = 0 the first unit vector
-// replaces g/||g||, and the chosen pair is shifted cyclically by a number of pairs that is uniform
-// on 0..m-1.
+// number is Favoured. Each favoured candidate is chosen with e^Epsilon times the probability of each
+// candidate that is not favoured. The message consists of the seed and the number of the chosen
+// candidate. The server decodes the message to Scale times the chosen candidate. For g = 0 the
+// first unit vector replaces g/||g||, and the chosen pair is shifted cyclically by a number of
+// pairs that is uniform on 0..m-1.
 //
 // Guarantee: the message is Epsilon-locally private for any two vectors g, whatever their norms.
 // This holds exactly, also in floating point (docs/theory.md#local-messages). Proof: the seed does
