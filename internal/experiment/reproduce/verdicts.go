@@ -87,8 +87,8 @@ type measured struct {
 var verdictItems = []string{"xue-table4", "xue-table4-others", "huai-figure1", "huai-figure2",
 	"xue-table2", "xue-table1"}
 
-// leastN is in the text of a refusal.
-var leastN = regexp.MustCompile(`(?:needs n >= |with the rest as it is n = )(\d+)`)
+// leastN is in the text of a refusal. Results of earlier versions have the words "with the rest as it is".
+var leastN = regexp.MustCompile(`(?:needs n >= |with (?:all other options unchanged,|the rest as it is) n = )(\d+)`)
 
 // measure finds what results have of an algorithm.
 func measure(all []results, name string) measured {
