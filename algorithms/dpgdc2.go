@@ -46,7 +46,7 @@ func (a DPGDC2) remedy(s Spec, needed float64) string {
 	}
 	n, b := float64(s.Kernel.Problem().N), s.Budget
 	both := math.Sqrt(needed * float64(s.coordinates()) * -math.Log(b.Delta)) // n epsilon
-	text := fmt.Sprintf("with all other options unchanged n = %.0f", math.Ceil(max(needed, both/b.Epsilon)*(1+1e-9)))
+	text := fmt.Sprintf("with all other options unchanged, n = %.0f", math.Ceil(max(needed, both/b.Epsilon)*(1+1e-9)))
 	if n >= needed {
 		text += fmt.Sprintf(" or epsilon = %.3g", both/n*(1+1e-2))
 	}

@@ -63,8 +63,8 @@ type StreamOptions struct {
 }
 
 // NewStreamSpec is NewSpec for a stream of records like the records of p. It ignores p.N, p.Groups and
-// p.LabelValues. The kernel is planned for the number of records that one update reads. With a buffer
-// this number is less than Horizon.
+// p.LabelValues. The kernel is planned for the largest number of records that one update reads: Horizon, or
+// Buffer + Batch if there is a buffer and this sum is less.
 func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2 float64, b privacy.Budget,
 	m Mode) (Spec, error) {
 	if o.Batch == 0 {

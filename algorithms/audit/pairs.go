@@ -210,7 +210,7 @@ func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 		others(1)
 	}
 	if len(rest) < count-degree {
-		return nil, fmt.Errorf("audit: this search finds only %d pairs of %d individualsif each individual is in at most %d "+
+		return nil, fmt.Errorf("audit: this search finds only %d pairs of %d individuals if each individual is in at most %d "+
 			"pairs, but the plan has %d pairs; take fewer pairs or more individuals", degree+len(rest), n, degree, count)
 	}
 	order := privacy.NewSeededSource(0).Permutation(count)

@@ -34,7 +34,7 @@ type Part struct {
 // the number of all parts. Options.Time cannot be used with parts.
 func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, error) {
 	if part < 1 || part > parts {
-		return nil, fmt.Errorf("audit: part %d of %ddoes not exist; want a part from 1 to the number of parts", part, parts)
+		return nil, fmt.Errorf("audit: part %d of %d does not exist; want a part from 1 to the number of parts", part, parts)
 	}
 	c, hash, _, err := t.divided(ctx, &o)
 	if err != nil {

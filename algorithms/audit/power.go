@@ -34,7 +34,7 @@ func (p Power) String() string {
 			"that would refute half of the claim is unknown, or no number of runs would", p.Move)
 	}
 	return fmt.Sprintf("power: the exact vectors move by %.3g times what the certificate allows; refuting half of the "+
-		"claim needs at least about %d runs on each data set, and this audit makes %d", p.Move, p.RunsForHalf, p.Runs)
+		"claim needs about %d runs on each data set, and this audit makes %d", p.Move, p.RunsForHalf, p.Runs)
 }
 
 // mostRuns is larger than the number of runs of any audit.

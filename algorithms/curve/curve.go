@@ -78,7 +78,7 @@ func New(o Options) (*Plan, error) {
 	held := o.Records - o.Training
 	switch {
 	case held < 1:
-		return nil, fmt.Errorf("curve: the trainings use %d of %d records, so no records are left for the metrics",
+		return nil, fmt.Errorf("curve: the trainings use %d of %d records, so no records are left to evaluate the models",
 			o.Training, o.Records)
 	case len(o.Runs) == 0:
 		return nil, errors.New("curve: a curve needs at least one run")

@@ -28,7 +28,7 @@ func (z Size) Problem() string {
 	case z.Records < 2 || z.Records > maxRecords:
 		return fmt.Sprintf("%d %s, want from 2 to 2^26", z.Records, z.Unit())
 	case z.PersonRows < 0 || z.PersonRows > math.MaxInt32/z.Records:
-		return fmt.Sprintf("%d persons with up to %d rows eachcould have 2^31 rows or more; declare a smaller cap "+
+		return fmt.Sprintf("%d persons with up to %d rows each could have 2^31 rows or more; declare a smaller cap "+
 			"(max_rows_per_person)", z.Records, z.PersonRows)
 	}
 	return ""

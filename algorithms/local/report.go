@@ -81,7 +81,8 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 // networkFacts adds the facts of a network instead of radius and lambda.
 func (p *Plan) networkFacts(f *algorithms.Facts, phi string) {
 	n := p.Network
-	f.Line("model", "%swith %d parameters; the start is drawn from seed %d with gain %g; every layer stays within its ball",
+	f.Line("model", "%s with %d parameters; the start is drawn from seed %d with gain %g; every layer stays "+
+		"within its ball",
 		f.Add("network", p.NetworkName()), f.Add("parameters", p.Parameters), f.Add("network_seed", n.Seed),
 		f.Add("gain", n.Gain))
 	f.Line("loss", "%s, u = y (f(x) + b), b = %g; gradients are clipped to norm C = %.6g", phi, p.Bias,

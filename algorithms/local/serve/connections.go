@@ -10,12 +10,12 @@ import (
 )
 
 // connections limits the number of a server's connections, whatever its clients do. If a new connection comes
-// to a full table, one connection is closed. The closed connection has no whole request. Among such
-// connections, the oldest connection of the address with the most open connections is closed. So idle
-// connections, and connections that send headers or a body slowly, make room for clients with a request.
-// Time-outs limit how long a request can be in work. If all connections have a request in work, the address
-// with the most connections loses a connection to the new address, provided that the new address has at least
-// two connections fewer. So each address has its share. Otherwise the new connection waits.
+// to a full table, a connection without a whole request is closed. It is the oldest of these connections that
+// belongs to the address with the most open connections. So idle connections, and connections that send
+// headers or a body slowly, make room for clients with a request. Time-outs limit how long a request can be in
+// work. If all connections have a request in work, the address with the most connections loses a connection to
+// the new address, provided that the new address has at least two connections fewer. So each address has its
+// share. Otherwise the new connection waits.
 type connections struct {
 	most int
 

@@ -94,7 +94,7 @@ func (m *Memory) read(path string) error {
 		return err
 	}
 	if !seal.Intact(m.kept.Format == memoryFormat) {
-		return errors.New("it was changed after it was written, because its checksum does not match")
+		return errors.New("its checksum does not match, so it was changed after it was written")
 	}
 	plain := m.kept.Format == plainMemoryFormat
 	if m.kept.Format != memoryFormat && !plain {

@@ -25,7 +25,7 @@ type RecordFile struct {
 // an unusable record, Read returns the label NaN, and the features if they are readable or else zeros. From
 // such a record local.Client makes a message that contributes nothing to the learning. Errors must not depend
 // on the record, because an error while the server waits for a message would reveal the record. So only these
-// cases are errors: the file cannot be opened, has another format than the schema, lacks a column of the schema
+// cases are errors: the file cannot be opened, is not in the format of the schema, lacks a column of the schema
 // in its header, or has too few rows. These errors wrap ErrInput, and an error of ctx is returned unchanged. In
 // all other cases Read returns a record.
 func (f RecordFile) Read(ctx context.Context) (z engine.Record, unusable string, err error) {
