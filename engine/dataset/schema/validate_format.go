@@ -8,7 +8,7 @@ import (
 func (v *validator) byName() {
 	s := v.s
 	if s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense || s.Sparse {
-		v.addf("features, nonzeros, range, dense and sparse at the top level need format: libsvm, npy, npz, idx or "+
+		v.addf("features, nonzeros, range, dense and sparse at the top level need format: libsvm, npy, npz, idx or " +
 			"images")
 	}
 	if s.Arrays != nil || s.LabelsFile != "" {
