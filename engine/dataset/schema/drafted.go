@@ -150,7 +150,7 @@ func readMemory(path string) (*Memory, error) {
 }
 
 // remember compares a schema read from path with the memory of its draft and marks the ranges and categories that are
-// still equal, even if the marks were removed. It then empties Draft if the memory is that of the draft which Draft
+// still equal, even if the marks were removed. It then empties Draft if the memory belongs to the draft that Draft
 // names. If the memory of this draft is missing, Draft stays, because it is unknown which values were replaced.
 func (s *Schema) remember(path string) error {
 	m, err := readMemory(path + DraftedEnding)
