@@ -92,7 +92,7 @@ stage() {
 		case " $alive " in *" ${name#family-} "*) word=SLOW ;; esac
 		! grep -q -- '--- PASS' "$results/$name.txt" || word=SLOW
 		;;
-	*) word=FAIL why=": $({ grep -m1 -iE 'cuda error|CUDA_ERROR|panic:|no tests to run|more than|out of' "$results/$name.txt" || grep -m1 -E '_test.go:[0-9]+: ' "$results/$name.txt"; } | sed 's/^.*_test.go:[0-9]*: //' | grep -oE '.{1,100}$')" ;;
+	*) word=FAIL why=": $({ grep -m1 -iE 'cuda error|CUDA_ERROR|panic:|no tests to run|more than|out of' "$results/$name.txt" || grep -m1 -E '_test.go:[0-9]+: ' "$results/$name.txt"; } | sed 's/^.*_test.go:[0-9]*: //' | grep -oE '.{1,140}$')" ;;
 	esac
 	echo "$word $name $((SECONDS - begin)) s$why" | tee -a "$results/stages.txt"
 	pack
