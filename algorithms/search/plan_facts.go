@@ -43,7 +43,7 @@ func (p *Plan) promise() error {
 		g.Derivation = fmt.Sprintf("the best of K runs, K uniform on 1 to %d and secret, each %.6g-GDP with training and "+
 			"score: by the profile of random stopping (docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
 		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, so that the time does not tell how many "+
-			"runs count; nobody sees how long the search takes, which would tell how often each setting was drawn",
+			"runs count; how long the search takes stays secret, because it depends on how often each setting was drawn",
 			o.Runs))
 	}
 	if o.PersonRows > 0 {

@@ -72,7 +72,7 @@ func (l *tally) add(r result) {
 	l.closest = max(l.closest, r.ratio)
 }
 
-// tallies are those of all mechanisms, in the order of the results, and of all together.
+// tallies counts the results of each mechanism, in the order of the results, and of all mechanisms together.
 func tallies(results []result) (lines []tally, all tally) {
 	for _, r := range results {
 		at := slices.IndexFunc(lines, func(l tally) bool { return l.area == r.area && l.algorithm == r.algorithm })

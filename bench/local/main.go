@@ -47,7 +47,7 @@ func main() {
 	flag.IntVar(&e.repeats, "repeats", 20, "runs of each setting, with a seed each")
 	flag.IntVar(&e.from, "from", 1, "the first seed, to add repeats to a file; the others follow it")
 	flag.IntVar(&e.parallel, "parallel", 1,
-		"runs at a time; lines come in the same order, times are those of a shared machine")
+		"number of runs at a time; lines come in the same order, and runs that share the machine take longer")
 	flag.DurationVar(&e.limit, "limit", 24*time.Hour, "start no further repeat after this time")
 	flag.IntVar(&e.epochs, "epochs", 10, "T_max")
 	flag.Float64Var(&e.l2, "l2", 0.01, "lambda")

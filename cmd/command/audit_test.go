@@ -219,7 +219,7 @@ func TestAuditSaysWhereItHasNoPower(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "no power") || !strings.Contains(out, "is NOT refuted by these runs") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
-	// A gap that is not yet told from that of half the claim: the control gives a number of runs.
+	// If these runs cannot tell the gap from the gap of half the claim, the control gives a number of runs.
 	code, out, errs = dyad(t, t.TempDir(), strings.Fields("lab audit moments -n 400 -d 4 --set choose-interactions=1 --epsilon 200 --runs 60")...)
 	if found := regexp.MustCompile(`these runs; at least about (\d+) runs are needed`).FindStringSubmatch(out); code != exitOK || found == nil || len(found[1]) < 3 {
 		t.Errorf("exit %d, no number of runs: %s%s", code, out, errs)

@@ -42,8 +42,8 @@ var unclaimed = []freedom{
 	{path: `\.options\..*`, why: "the options of the command, of which nothing is computed; the page of a verified file " +
 		"prints the plan"},
 	{path: `\.(data_id|run)`, why: "names; the ledger has them"},
-	{path: `\.(encoder|features)\..*`, why: "the schema; its bounds are in the plan, and whether they are those of the " +
-		"data no file can show"},
+	{path: `\.(encoder|features)\..*`, why: "the schema; its bounds are in the plan, and no file can show whether " +
+		"they were taken from the data"},
 	{path: `\.weights\.#`, why: "any numbers within reach of the plan could be a function of its releases; others are " +
 		"refused, by the last forgery"},
 	{path: `\.log_odds\..*`, of: "^moments", why: "functions of the releases, as weights are; any finite numbers could be"},

@@ -50,7 +50,7 @@ type paperPage struct {
 func Glossary() []page.Word {
 	return []page.Word{
 		{Name: "Diabetes", Means: "in Huai 2020 and Xue 2021 the Pima Indians set (768 records, 8 features); in Han 2019 a " +
-			"set from the MarketScan databases, which nobody can get without a licence"},
+			"set from the MarketScan databases, which need a licence"},
 		{Name: "Diabetic Retinopathy", Means: "the Debrecen set of Messidor images (1,151 records, 19 features)"},
 		{Name: "Cancer", Means: "Breast Cancer Wisconsin (Diagnostic), WDBC (569 records, 30 features)"},
 		{Name: "Hepatitis", Means: "UCI hepatitis (155 records, 19 features)"},
