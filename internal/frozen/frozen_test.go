@@ -35,7 +35,9 @@ func digest(text string) string { return short(number.ReplaceAllString(text, "#"
 func short(text string) string { return fmt.Sprintf("%.5x", sha256.Sum256([]byte(text))) }
 
 // promise is a plan on one line: the guarantee in numbers, the numbers of its noise in their order, its events, a
-// fold of all other numbers of the report and of the record for dyad verify, and a digest of all their words.
+// fold of all other numbers of the report and of the record for dyad verify, a digest of the words that a charge, a
+// resumed run and dyad verify compare, and a digest of the words that are printed. Printed words may be written anew; a
+// run that an earlier version charged must still be finished.
 func promise(p *algorithms.Plan) (string, error) {
 	report := p.Report()
 	values, err := json.Marshal(report)
@@ -74,9 +76,11 @@ func promise(p *algorithms.Plan) (string, error) {
 		}
 		events = append(events, fmt.Sprintf("%T*%v", e, fold(more)))
 	}
-	words := strings.Join([]string{report.Text(), string(values), string(record), p.Objective, strings.Replace(fmt.Sprintf("%+v", p.Charge("data")), " Approved:", "", 1)}, "\n")
-	return fmt.Sprintf("%s; %s; %s; rest %v; words %s", line, strings.Join(repeated(noise), " "),
-		strings.ReplaceAll(strings.Join(repeated(events), " "), "account.", ""), fold(append(rest, recorded...)), digest(words)), nil
+	charge := p.Charge("data")
+	compared := strings.Join([]string{string(record), p.Objective, charge.Algorithm, charge.Unit, charge.Relation}, "\n")
+	printed := strings.Join([]string{report.Text(), string(values), charge.Guarantee, charge.Released}, "\n")
+	return fmt.Sprintf("%s; %s; %s; rest %v; compared %s; words %s", line, strings.Join(repeated(noise), " "),
+		strings.ReplaceAll(strings.Join(repeated(events), " "), "account.", ""), fold(append(rest, recorded...)), digest(compared), digest(printed)), nil
 }
 
 // named are the numbers of a report that promise shows by their names.

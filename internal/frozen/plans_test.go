@@ -90,14 +90,17 @@ func kinds(t *testing.T) (all []string) {
 	return all
 }
 
-// Seeded defects: each one is told from the plan as it is, also where the last digits of machines differ.
+// Seeded defects: each one is told from the plan as it is, also where the last digits of machines differ. Only printed
+// words leave the words that charges compare as they are.
 func TestDefectsMoveTheTable(t *testing.T) {
 	plan := func() *cluster.Plan {
 		return must.Get(cluster.New(cluster.Options{Records: 512, Clusters: 3, Dim: 8, Radius: 2, Rounds: 4, Map: "map", Budget: privacy.Budget{Epsilon: 1.25, Delta: 1e-5}}))(t)
 	}
 	sound := must.Get(promise(&plan().Plan))(t)
 	for name, defect := range map[string]func(*cluster.Plan){
-		"none": func(*cluster.Plan) {},
+		"none":            func(*cluster.Plan) {},
+		"another why":     func(p *cluster.Plan) { p.Guarantee.Derivation += " indeed" },
+		"another release": func(p *cluster.Plan) { p.Releases[0].Name += " indeed" },
 		"noise multiplier and event off by 1e-9": func(p *cluster.Plan) {
 			for i := range p.Releases {
 				g := p.Releases[i].Noise.(privacy.Gaussian)
@@ -118,6 +121,11 @@ func TestDefectsMoveTheTable(t *testing.T) {
 		got := must.Get(promise(&p.Plan))(t)
 		if alike(sound, got, 1e-10) != (name == "none") || alike(sound, got, 0) != (name == "none") {
 			t.Errorf("%s:\n  %s\n  %s", name, sound, got)
+		}
+		before, _, _ := strings.Cut(sound, "; words ")
+		printed := name == "none" || name == "another why" || name == "an assumption less"
+		if strings.HasPrefix(got, before+"; words ") != printed {
+			t.Errorf("%s: compared words, want as before %t:\n  %s\n  %s", name, printed, sound, got)
 		}
 	}
 }
