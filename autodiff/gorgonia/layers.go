@@ -315,8 +315,7 @@ func (g layersGraph) check() error {
 		for k, v := range f {
 			if !(math.Abs(v-value[k]) <= layersTolerance*(1+math.Abs(v))) {
 				return fmt.Errorf("%w: network %s: the graph computes the value %v, but plain Go computes %v",
-					autodiff.ErrGradientsDisagree,
-					g.Name(), v, value[k])
+					autodiff.ErrGradientsDisagree, g.Name(), v, value[k])
 			}
 		}
 		from := 0
