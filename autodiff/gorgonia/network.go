@@ -231,7 +231,7 @@ const (
 )
 
 // check compares the Jacobian with central differences of f in all parameters. It also compares the bits of
-// the Jacobian with those of another tape, which has not seen other points.
+// the Jacobian with the Jacobian of another tape, which has not seen other points.
 func (g userGraph) check() error {
 	n := g.n
 	made, err := g.NewTape()

@@ -201,7 +201,9 @@ func (e *metricEvaluator) prefix(c *job, q engine.PrefixPairs) {
 	c.copyIn(e.origin, e.last)
 	e.distances(c, e.origin)
 	distance, coefficient := make([]float64, n), make([]float64, n)
-	c.copyOut(distance, e.q)
+	if c.copyOut(distance, e.q); c.err != nil {
+		return
+	}
 	for t := range q.T {
 		i := int(q.Record(t))
 		if i < 0 || i >= n {
