@@ -1,8 +1,6 @@
 package autodiff
 
-import (
-	"math"
-)
+import "math"
 
 // builder appends instructions, each at most once, and simplifies them. Every rule holds for all
 // real u at which the replaced form is defined.

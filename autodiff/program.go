@@ -1,8 +1,6 @@
 package autodiff
 
-import (
-	"slices"
-)
+import "slices"
 
 // Program evaluates an Expr on blocks of values. It is immutable. It is safe for concurrent use if
 // each call has its own scratch.

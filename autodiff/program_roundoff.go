@@ -1,8 +1,6 @@
 package autodiff
 
-import (
-	"math"
-)
+import "math"
 
 // roundoffWork limits the interval evaluations of Roundoff.
 const roundoffWork = 2000

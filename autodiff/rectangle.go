@@ -3,7 +3,7 @@ package autodiff
 import "math"
 
 // rectangle is the set of complex numbers with real part in re and imaginary part in im. The
-// results of its operations contain every complex result, like those of Interval. An undefined part
+// results of its operations contain every complex result, as for Interval. An undefined part
 // means that a singularity or a branch cut cannot be excluded.
 type rectangle struct{ re, im Interval }
 

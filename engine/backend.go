@@ -103,8 +103,7 @@ func (p Problem) Validate() error {
 func (p Problem) Fits(r *Records) error {
 	if r != nil && r.IsShard() {
 		return fmt.Errorf("engine: this process holds only %d of %d records, but a kernel without a team needs all "+
-			"records", r.Units(),
-			r.Total())
+			"records", r.Units(), r.Total())
 	}
 	return p.FitsShard(r)
 }

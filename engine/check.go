@@ -53,8 +53,7 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 		}
 		if q.T < 1 || q.T >= p.N || q.Order != nil && len(q.Order) <= q.T {
 			return fmt.Errorf("engine: gradient: PrefixPairs with T = %d and %d entries in Order do not fit %d "+
-				"records", q.T,
-				len(q.Order), p.N)
+				"records", q.T, len(q.Order), p.N)
 		}
 		if q.Order != nil && (q.Order[q.T] < 0 || int(q.Order[q.T]) >= p.N) {
 			return fmt.Errorf("engine: gradient: PrefixPairs.Order[%d] is %d, want 0 to %d", q.T, q.Order[q.T], p.N-1)

@@ -32,8 +32,7 @@ func AdoptNarrowRecords(x []float32, y []float64, d int, b Bounds) (*Records, er
 	}
 	if len(x) != len(y)*d {
 		return nil, fmt.Errorf("engine: AdoptNarrowRecords: there are %d feature values for %d labels of %d "+
-			"features, but there must be %d", len(x),
-			len(y), d, len(y)*d)
+			"features, but there must be %d", len(x), len(y), d, len(y)*d)
 	}
 	r := &Records{n: len(y), d: d, bounds: b, y: y, narrow: x}
 	eachRow(r.n, func(i int) {
@@ -85,8 +84,7 @@ func StoredRecords[T float32 | float64](x []T, y []float64, d int, b Bounds) (*R
 	}
 	if len(x) != len(y)*d {
 		return nil, fmt.Errorf("engine: StoredRecords: there are %d feature values for %d labels of %d features, "+
-			"but there must be %d", len(x),
-			len(y), d, len(y)*d)
+			"but there must be %d", len(x), len(y), d, len(y)*d)
 	}
 	var bad atomic.Bool
 	eachRow(len(y), func(i int) {

@@ -54,8 +54,7 @@ func AdoptRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 	}
 	if len(x) != len(y)*d {
 		return nil, fmt.Errorf("engine: NewRecords: there are %d feature values for %d labels of %d features, but "+
-			"there must be %d", len(x),
-			len(y), d, len(y)*d)
+			"there must be %d", len(x), len(y), d, len(y)*d)
 	}
 	return adopt(x, y, d, b), nil
 }

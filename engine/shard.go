@@ -56,8 +56,7 @@ func (r *Records) Within(from, to int) (first, end int, err error) {
 		return 0, 0, nil
 	case from < at || to > at+r.Units():
 		return 0, 0, fmt.Errorf("engine: the records %d to %d are needed, but this process holds only the records "+
-			"%d to %d", from, to-1, at,
-			at+r.Units()-1)
+			"%d to %d", from, to-1, at, at+r.Units()-1)
 	}
 	first, _ = r.UnitRows(from - at)
 	_, end = r.UnitRows(to - 1 - at)

@@ -50,8 +50,9 @@ func dotBy(f func(x, y *float64, n int) float64, block int) func(x, y []float64)
 	}
 }
 
-func clipRowsBy(f func(dst, x, c *float64, rows, d, stride int,
-	short float64)) func(dst, x, c []float64, rows int, short float64) {
+func clipRowsBy(
+	f func(dst, x, c *float64, rows, d, stride int, short float64),
+) func(dst, x, c []float64, rows int, short float64) {
 	return func(dst, x, c []float64, rows int, short float64) {
 		if rows == 0 {
 			return
@@ -133,8 +134,9 @@ func addRowsBy(f func(acc, c, x *float64, rows, d, stride int),
 	}
 }
 
-func gatherAddRowsBy(f func(acc, c, x *float64, index *int32, rows, d,
-	stride int)) func(acc, c, x []float64, rows []int32) {
+func gatherAddRowsBy(
+	f func(acc, c, x *float64, index *int32, rows, d, stride int),
+) func(acc, c, x []float64, rows []int32) {
 	return func(acc, c, x []float64, rows []int32) {
 		d := len(acc)
 		mustHold(x, d, rows)
@@ -240,8 +242,9 @@ func largest(x []float64) (m float64) {
 	return m
 }
 
-func logisticPairTileBy(f func(row, col, s, y, t, z *float64, m, n,
-	skip int)) func(row, col, s, y, t, z []float64, skip int) {
+func logisticPairTileBy(
+	f func(row, col, s, y, t, z *float64, m, n, skip int),
+) func(row, col, s, y, t, z []float64, skip int) {
 	return func(row, col, s, y, t, z []float64, skip int) {
 		row, y = row[:len(s)], y[:len(s)]
 		col, z = col[:len(t)], z[:len(t)]

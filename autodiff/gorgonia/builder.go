@@ -42,8 +42,7 @@ func (b *layerBuilder) binary(op func(x, y vertex) (vertex, error), x, y vertex)
 func (b *layerBuilder) input(value []float64, shape ...int) vertex {
 	b.inputs++
 	return gorgonia.NewTensor(b.g, tensor.Float64, len(shape), gorgonia.WithName(fmt.Sprintf("input %d", b.inputs)),
-		gorgonia.WithShape(shape...),
-		gorgonia.WithValue(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(value))))
+		gorgonia.WithShape(shape...), gorgonia.WithValue(tensor.New(tensor.WithShape(shape...), tensor.WithBacking(value))))
 }
 
 // all returns an input whose elements all equal v.

@@ -197,9 +197,9 @@ func (w *walker) unary(name string, x autodiff.Expr) (autodiff.Expr, error) {
 
 // binaryOps has the supported operations on two numbers, by Gorgonia's symbols.
 var binaryOps = map[string]func(x, y autodiff.Expr) autodiff.Expr{
-	"+": autodiff.Add, "-": autodiff.Sub, "⊙": autodiff.Mul, "÷": autodiff.Div, "MaxBetween": autodiff.Max,
-	"MinBetween": autodiff.Min,
-	">=":         autodiff.Ge, ">": autodiff.Gt, "==": autodiff.Eq,
+	"+": autodiff.Add, "-": autodiff.Sub, "⊙": autodiff.Mul, "÷": autodiff.Div,
+	"MaxBetween": autodiff.Max, "MinBetween": autodiff.Min,
+	">=": autodiff.Ge, ">": autodiff.Gt, "==": autodiff.Eq,
 	"<=": func(x, y autodiff.Expr) autodiff.Expr { return autodiff.Ge(y, x) },
 	"<":  func(x, y autodiff.Expr) autodiff.Expr { return autodiff.Gt(y, x) },
 }

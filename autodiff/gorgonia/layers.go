@@ -23,8 +23,8 @@ import (
 // share only theta. So the derivative of the sum over the batch, with respect to the rows of a record,
 // belongs to this record. The record's Jacobian is the sum over its rows of the products of dz and (x, 1).
 //
-// NewLayers makes three comparisons. It compares values with those of layers.Network, which is plain Go. It
-// compares Jacobians with difference quotients of these values. It compares the bits of the results of a
+// NewLayers makes three comparisons. It compares values with the values of layers.Network, which is plain
+// Go. It compares Jacobians with difference quotients of these values. It compares the bits of the results of a
 // record alone with the bits of its results in a batch with other records. After a failed comparison the
 // error wraps autodiff.ErrGradientsDisagree or ErrNotAFunction.
 func NewLayers(spec layers.Spec, d, m int) (embedding.Network, error) {
@@ -180,7 +180,7 @@ func (t *layersTape) Block(x []float64, rows int) {
 	}
 }
 
-// compute runs the graph for rows records and stores the results as those of the records from index to on.
+// compute runs the graph for rows records and stores the results for the records from index to on.
 func (t *layersTape) compute(x []float64, rows, to int) (err error) {
 	defer recovered(&err, "network "+t.Name())
 	clear(t.x[copy(t.x, x):])
@@ -315,8 +315,7 @@ func (g layersGraph) check() error {
 		for k, v := range f {
 			if !(math.Abs(v-value[k]) <= layersTolerance*(1+math.Abs(v))) {
 				return fmt.Errorf("%w: network %s: the graph computes the value %v, but plain Go computes %v",
-					autodiff.ErrGradientsDisagree,
-					g.Name(), v, value[k])
+					autodiff.ErrGradientsDisagree, g.Name(), v, value[k])
 			}
 		}
 		from := 0

@@ -231,7 +231,7 @@ const (
 )
 
 // check compares the Jacobian with central differences of f in all parameters. It also compares the bits of
-// the Jacobian with those of another tape, which has not seen other points.
+// the Jacobian with the Jacobian of another tape, which has not seen other points.
 func (g userGraph) check() error {
 	n := g.n
 	made, err := g.NewTape()
@@ -276,8 +276,7 @@ func (g userGraph) check() error {
 		}
 		if norm = math.Sqrt(norm); !(off <= gateTolerance*max(norm, 1)) {
 			return fmt.Errorf("%w: network %s: an entry of the Jacobian differs from a difference quotient of f by %.3g; the "+
-				"norm of the Jacobian is %.3g",
-				autodiff.ErrGradientsDisagree, n.Name, off, norm)
+				"norm of the Jacobian is %.3g", autodiff.ErrGradientsDisagree, n.Name, off, norm)
 		}
 		for _, again := range []embedding.Tape{made, other} {
 			if err := errors.Join(again.Set(theta), again.Jacobian(above, scratch, x)); err != nil {

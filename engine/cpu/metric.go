@@ -298,8 +298,8 @@ const triangleBand = 24
 
 // addWeighted adds sum_i c_i x_i x_i^T to the upper triangle of sum. The columns of xt
 // are the x_i. The numbers that it writes below the diagonal have no meaning.
-func (s *metricScratch) addWeighted(add func(dst []float64, stride int, a, b []float64, m, n, k int), sum,
-	c []float64, d int) {
+func (s *metricScratch) addWeighted(add func(dst []float64, stride int, a, b []float64, m, n, k int),
+	sum, c []float64, d int) {
 	m := len(c)
 	xt, weighted := s.xt[:d*m], s.weighted[:d*m]
 	kernels.ScaleColumns(weighted, c, xt, d)

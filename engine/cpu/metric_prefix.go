@@ -33,8 +33,8 @@ func (e *metricEvaluator) prefixPairs(ctx context.Context, q engine.PrefixPairs)
 	return ctx.Err()
 }
 
-func (e *metricEvaluator) prefixJobs(ctx context.Context, q engine.PrefixPairs, current int32, jobs,
-	workers int) error {
+func (e *metricEvaluator) prefixJobs(ctx context.Context, q engine.PrefixPairs, current int32,
+	jobs, workers int) error {
 	const jobRows = metricJob * metricRows
 	size, slots := e.x.d*e.x.d, 1
 	if workers > 1 {

@@ -174,8 +174,8 @@ func (t wideTotals) row(s engine.Symmetric, i int) []float64 {
 
 // addWide adds the records in [from, to) to the rows of the matrix that belong to a worker. It returns false when
 // ctx is done.
-func (e *momentsEvaluator) addWide(ctx context.Context, t wideTotals, all wideRecords, from, to, worker,
-	workers int) bool {
+func (e *momentsEvaluator) addWide(ctx context.Context, t wideTotals, all wideRecords,
+	from, to, worker, workers int) bool {
 	full := engine.Symmetric{Dim: e.problem.D}
 	for i := from; i < to; i++ {
 		if i%4096 == 0 && ctx.Err() != nil {

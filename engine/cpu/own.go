@@ -56,8 +56,8 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if enforced := c.Origin == engine.Clipped ||
-		c.Origin == engine.ClippedTerms; enforced && c.PairDiameter < 2*c.Lipschitz*(1-0x1p-40) {
+	enforced := c.Origin == engine.Clipped || c.Origin == engine.ClippedTerms
+	if enforced && c.PairDiameter < 2*c.Lipschitz*(1-0x1p-40) {
 		return nil, fmt.Errorf("cpu: loss %q enforces its constants by clipping and states Dg = %g, but clipping "+
 			"terms to norm G = %g proves only Dg = 2 G; state Dg = 2 G, or state that the constants are Proved or "+
 			"Asserted", p.Loss.Name(), c.PairDiameter, c.Lipschitz)

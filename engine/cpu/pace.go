@@ -33,8 +33,8 @@ func (b Backend) Pace(p engine.Problem) float64 {
 		return 1
 	}
 	defer e.Close()
-	least, sum, w := math.Inf(1), make([]float64, k.Problem().Loss.ParamDim(k.Problem().D)),
-		make([]float64, k.Problem().Loss.ParamDim(k.Problem().D))
+	length := k.Problem().Loss.ParamDim(k.Problem().D)
+	least, sum, w := math.Inf(1), make([]float64, length), make([]float64, length)
 	all := k.Problem().Pairs()
 	for start, runs := time.Now(), 0; runs < 2 || time.Since(start) < paceTime/2 && runs < 50; runs++ {
 		at := time.Now()

@@ -87,8 +87,7 @@ func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	}
 	if !(k.coefficientError() < 0x1p-20*k.bounds.Slope()) {
 		return nil, fmt.Errorf("%w: the rounding errors of loss %q over margins up to %.3g are not small",
-			engine.ErrUnsupported,
-			p.Of.Name(), k.margin())
+			engine.ErrUnsupported, p.Of.Name(), k.margin())
 	}
 	return k, nil
 }

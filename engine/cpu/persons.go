@@ -1,8 +1,6 @@
 package cpu
 
-import (
-	"dyad/engine"
-)
+import "dyad/engine"
 
 // rowsOfPersons holds the numbers that sums over the rows of persons need besides the
 // rows (docs/theory.md#person-sums).

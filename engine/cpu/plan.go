@@ -109,8 +109,7 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	k.planGrid()
 	if !k.usable() {
 		return nil, fmt.Errorf("%w: the rounding errors of loss %q over margins up to %.3g are not small",
-			engine.ErrUnsupported,
-			k.loss.Name(), k.scores.Margin)
+			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	}
 	return k, nil
 }
@@ -131,8 +130,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 			"Direct", engine.ErrUnsupported, loss.Name())
 	}
 	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.workers(),
-		single: b.Float32, team: b.Team,
-		partialFloats: 16 << 20, productFloats: 4 << 20}
+		single: b.Float32, team: b.Team, partialFloats: 16 << 20, productFloats: 4 << 20}
 	var err error
 	if k.limits, err = engine.NewMetricRange(p, loss, marginDepth(p.D)); err != nil {
 		return nil, err
@@ -162,8 +160,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 	k.planGrid()
 	if !k.usable() {
 		return nil, fmt.Errorf("%w: the rounding errors of loss %q over margins up to %.3g are not small",
-			engine.ErrUnsupported,
-			loss.Name(), k.limits.Margin)
+			engine.ErrUnsupported, loss.Name(), k.limits.Margin)
 	}
 	if k.single {
 		return k, k.planSingle(logistic)

@@ -54,8 +54,8 @@ func (e *evaluator) prefixPairs(ctx context.Context, dst, w []float64, q engine.
 
 // prefixSerial adds one job after the other. Its sums equal the sums of prefixParallel,
 // because the first job also starts from zero there.
-func (e *evaluator) prefixSerial(ctx context.Context, dst, w []float64, q engine.PrefixPairs, score,
-	label float64) (total float64) {
+func (e *evaluator) prefixSerial(ctx context.Context, dst, w []float64, q engine.PrefixPairs,
+	score, label float64) (total float64) {
 	jobRows := prefixJob * e.blockRows
 	if q.T <= jobRows {
 		return e.prefixRun(&e.prefix[0], dst, w, q.Order, 0, q.T, score, label)
@@ -103,8 +103,8 @@ func (e *evaluator) prefixParallel(ctx context.Context, dst []float64, total *fl
 
 // prefixRun adds sum v_i x_i over the places [from, to) of order to sum, which is zero
 // before. It returns sum v_i.
-func (e *evaluator) prefixRun(s *prefixScratch, sum, w []float64, order []int32, from, to int, score,
-	label float64) (total float64) {
+func (e *evaluator) prefixRun(s *prefixScratch, sum, w []float64, order []int32, from, to int,
+	score, label float64) (total float64) {
 	n := uint32(len(e.y))
 	single := to-from <= e.blockRows
 	for ; from < to; from += e.blockRows {

@@ -72,8 +72,7 @@ func (a Auto) faster(p engine.Problem, onCPU engine.Kernel) (k engine.Kernel, wh
 		}
 	}
 	why = fmt.Sprintf("at n = %d and d = %d, %s takes %.3g s according to its measured times, and the CPU takes "+
-		"%.3g s", p.N, p.D,
-		name, gpu, cpu)
+		"%.3g s", p.N, p.D, name, gpu, cpu)
 	if gpu >= cpu {
 		return nil, why
 	}

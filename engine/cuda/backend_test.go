@@ -281,6 +281,9 @@ func TestMethodIsPublic(t *testing.T) {
 func TestFailuresLeaveNothing(t *testing.T) {
 	p, r, w := records(t, 40, 3, 2)
 	checkFailures(t, Backend{Method: NearLinear}, 1<<40, p, r, w)
+	persons, rows := personsOf(t, p, r, 1, 3)
+	checkFailures(t, Backend{Method: NearLinear}, 1<<40, persons, rows, w)
+	checkFailures(t, Backend{Method: Direct}, 1<<40, persons, rows, w)
 	if testing.Short() {
 		return
 	}
@@ -310,6 +313,9 @@ func checkFailures(t *testing.T, how Backend, memory uint64, p engine.Problem, r
 		e, err := k.Bind(r)
 		if err == nil {
 			err = e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, engine.AllPairs{N: p.N}))
+			if err == nil && !p.ByPerson() {
+				err = e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, engine.PrefixPairs{T: p.N - 1}))
+			}
 			if closed := e.Close(); closed != nil {
 				t.Error(closed)
 			}

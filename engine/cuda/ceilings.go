@@ -33,8 +33,7 @@ func (m Ceilings) String() string {
 		graph = "no CUDA graph: " + m.NoGraph
 	}
 	return fmt.Sprintf("copies %.3g GB/s to the GPU, %.3g back; its memory %.3g GB/s; a launch %.2g us, with a wait "+
-		"%.2g us; %s",
-		m.ToGPU/1e9, m.FromGPU/1e9, m.Clear/1e9, 1e6*m.Launch, 1e6*m.RoundTrip, graph)
+		"%.2g us; %s", m.ToGPU/1e9, m.FromGPU/1e9, m.Clear/1e9, 1e6*m.Launch, 1e6*m.RoundTrip, graph)
 }
 
 const (

@@ -119,9 +119,8 @@ func (m *factored) terms(ctx context.Context, c *job) {
 	c.clear(m.sums, 8*places)
 	limit := math.Float64bits(maxFactoredMargin / 2)
 	for _, s := range m.sides() {
-		c.launch(m.module, "exponentials", blocksFor(s.n), 1, at(m.numbers, 4, s.from), uint64(e.s),
-			at(m.records, 4, s.from), uint64(s.n),
-			math.Float64bits(s.scale), limit, math.Float64bits(s.factor), uint64(math.Float32bits(padding)))
+		c.launch(m.module, "exponentials", blocksFor(s.n), 1, at(m.numbers, 4, s.from), uint64(e.s), at(m.records, 4, s.from),
+			uint64(s.n), math.Float64bits(s.scale), limit, math.Float64bits(s.factor), uint64(math.Float32bits(padding)))
 	}
 	slices := slicesOf(m.rows, m.cols, factoredRows, factoredCols, m.pairsPerLaunch(factoredWork))
 	inTurn(ctx, c, ownTurns(e.backend, slices), func(s slice) {

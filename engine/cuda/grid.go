@@ -1,7 +1,6 @@
 package cuda
 
 import (
-	_ "embed"
 	"fmt"
 
 	"dyad/engine"

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"math"
 
@@ -138,9 +137,8 @@ func (e *metricEvaluator) finish(c *job) {
 	n, d := e.n, e.problem.D
 	zUnit := math.Float64bits(-2 * e.unit * e.features * metricFixed) // c = -phi'(u) t
 	if e.problem.ByPerson() {
-		c.launch(e.tile, "metric_weigh_persons", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x),
-			uint64(e.weight), uint64(n),
-			math.Float64bits(-e.unit*personFixed), zUnit)
+		c.launch(e.tile, "metric_weigh_persons", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(e.weight),
+			uint64(n), math.Float64bits(-e.unit*personFixed), zUnit)
 	} else {
 		c.launch(e.float64s, "metric_weigh", blocksFor(n), d, uint64(e.z), uint64(e.sums), uint64(e.x), uint64(n),
 			math.Float64bits(-e.unit*e.grid), zUnit)
@@ -166,8 +164,8 @@ func (e *metricEvaluator) visitPairs(ctx context.Context, c *job) {
 		scale := float32Bits(1 / metricFixed / e.unit)
 		switch {
 		case e.problem.ByPerson():
-			args, scale = append(args, uint64(e.x), uint64(e.weight), uint64(e.next)),
-				math.Float64bits(1/metricFixed/e.unit/e.features)
+			args = append(args, uint64(e.x), uint64(e.weight), uint64(e.next))
+			scale = math.Float64bits(1 / metricFixed / e.unit / e.features)
 		case e.tiling.factor.records > 0:
 			args = append(args, uint64(e.factor))
 		}
@@ -203,7 +201,9 @@ func (e *metricEvaluator) prefix(c *job, q engine.PrefixPairs) {
 	c.copyIn(e.origin, e.last)
 	e.distances(c, e.origin)
 	distance, coefficient := make([]float64, n), make([]float64, n)
-	c.copyOut(distance, e.q)
+	if c.copyOut(distance, e.q); c.err != nil {
+		return
+	}
 	for t := range q.T {
 		i := int(q.Record(t))
 		if i < 0 || i >= n {

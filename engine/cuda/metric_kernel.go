@@ -1,8 +1,6 @@
 package cuda
 
-import (
-	"dyad/engine"
-)
+import "dyad/engine"
 
 // Sizes of the grid, as in kernels/cuda/metric*.cu.
 const (

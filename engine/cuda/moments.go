@@ -40,9 +40,8 @@ func (b Backend) planMoments(p engine.Problem) (*momentsKernel, error) {
 			p.MaxRows(), maxRecords)
 	}
 	if p.D > maxMomentFeatures {
-		return nil, fmt.Errorf("%w: moments of %d features are requested, but a GPU takes at most %d",
-			engine.ErrUnsupported, p.D,
-			maxMomentFeatures)
+		return nil, fmt.Errorf("%w: moments of %d features are requested, but a GPU takes at most %d", engine.ErrUnsupported,
+			p.D, maxMomentFeatures)
 	}
 	k := &momentsKernel{backend: b, problem: p, grid: gridOf(rowsAre(p, p.MaxRows()), b.Team)}
 	var err error

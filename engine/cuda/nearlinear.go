@@ -34,8 +34,8 @@ func (k *kernel) momentLen() int { return groupTerms << k.logGroups() }
 // maxChunks and at most the number of its tiles.
 func (k *kernel) momentDepth() int {
 	n := k.problem.MaxRows()
-	return chunksOf(chunkOf(n), 2*tileRows>>max(k.logGroups(), 1)) + 9 + combineDepth(min(maxChunks,
-		chunksOf(n, tileRows)))
+	return chunksOf(chunkOf(n), 2*tileRows>>max(k.logGroups(), 1)) + 9 +
+		combineDepth(min(maxChunks, chunksOf(n, tileRows)))
 }
 
 // chunkOf returns the number of rows of a partial sum over n rows.

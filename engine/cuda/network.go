@@ -117,8 +117,7 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 	for _, l := range k.layers {
 		if l.Rows >= widestNetwork || l.Cols >= widestNetwork {
 			return nil, fmt.Errorf("%w: layer %s of %d x %d is too large for a GPU, which takes at most %d x %d",
-				engine.ErrUnsupported, l.Name,
-				l.Rows, l.Cols, widestNetwork-1, widestNetwork-1)
+				engine.ErrUnsupported, l.Name, l.Rows, l.Cols, widestNetwork-1, widestNetwork-1)
 		}
 	}
 	_, e := math.Frexp(1.01 * p.Most) // at most 2^e
@@ -127,8 +126,7 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 	}
 	if need, have := k.bytes(), b.memory(); need > have {
 		return nil, fmt.Errorf("%w: %d rows and the numbers that %s computes for them need %.1f GiB, but %s has "+
-			"only %.1f", engine.ErrUnsupported,
-			p.Rows, net.name, gib(need), b.Name(), gib(have))
+			"only %.1f", engine.ErrUnsupported, p.Rows, net.name, gib(need), b.Name(), gib(have))
 	}
 	return k, nil
 }

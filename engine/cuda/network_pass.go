@@ -179,7 +179,9 @@ func (e *networkRows) clearSums(c *job) {
 func (e *networkRows) readSums(c *job, grad []float64) {
 	for l, layer := range e.layers {
 		integers := make([]int64, layer.Len())
-		c.copyBack(integers, e.sums[l])
+		if c.copyBack(integers, e.sums[l]); c.err != nil {
+			return
+		}
 		for k, s := range integers {
 			grad[k] = float64(s) * e.unit
 		}

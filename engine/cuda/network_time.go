@@ -35,8 +35,8 @@ func (n dense) tupleWork(size float64) networkWork {
 	for _, l := range n.layers {
 		rows, cols := float64(l.Rows), float64(l.Cols)
 		w.double += rows * cols * (1 + 8/size)
-		w.bytes += 4*cols*float64(chunksOf(l.Rows, networkSide)) + 8*rows*float64(chunksOf(l.Cols,
-			networkSide)) + 16*tupleLanes*float64(tilesOf(l))/size
+		w.bytes += 4*cols*float64(chunksOf(l.Rows, networkSide)) + 8*rows*float64(chunksOf(l.Cols, networkSide)) +
+			16*tupleLanes*float64(tilesOf(l))/size
 	}
 	w.bytes += 36 * float64(n.in+1)
 	return w

@@ -67,17 +67,15 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 	}
 	if rows > largestSide || data.Dim() > largestSide {
 		return nil, fmt.Errorf("%w: a matrix of %d x %d is too large for a GPU, which takes at most %d",
-			engine.ErrUnsupported, rows,
-			data.Dim(), largestSide)
+			engine.ErrUnsupported, rows, data.Dim(), largestSide)
 	}
 	s := &pairSums{loss: loss, rows: rows, d: data.Dim(), pairs: len(data.Graph().Pairs())}
 	s.norm, s.bound = data.Norm()
 	switch l := loss.(type) {
 	case embedding.Contrastive:
 		if !(l.Margin > 0 && l.Margin <= largestMargin) {
-			return nil, fmt.Errorf("%w: a margin of %v is too large for a GPU, which takes at most %g",
-				engine.ErrUnsupported, l.Margin,
-				float64(largestMargin))
+			return nil, fmt.Errorf("%w: a margin of %v is too large for a GPU, which takes at most %g", engine.ErrUnsupported,
+				l.Margin, float64(largestMargin))
 		}
 		s.number, s.margin = contrastiveLoss, l.Margin
 	case embedding.BradleyTerry:

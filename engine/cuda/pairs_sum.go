@@ -121,14 +121,12 @@ func (s *pairSums) add(c *job, pairs []int32, limit, scale float64, how embeddin
 		uint64(s.v), uint64(s.length), uint64(s.x), uint64(s.w), uint64(s.first), uint64(s.second), uint64(s.list), count, d,
 		rows, manhattan)
 	c.launch(s.module, "pair_slopes", blocksFor(len(pairs)), 1, uint64(s.v), uint64(s.length), uint64(s.label),
-		uint64(s.list), count, rows,
-		s.number, math.Float64bits(s.margin), manhattan, flag(how == embedding.RowByRow), math.Float64bits(limit),
-		math.Float64bits(scale))
+		uint64(s.list), count, rows, s.number, math.Float64bits(s.margin), manhattan, flag(how == embedding.RowByRow),
+		math.Float64bits(limit), math.Float64bits(scale))
 	tilesOfW := chunksOf(s.d, pairListStep) * chunksOf(s.rows, pairListRows)
 	chunk := s.chunk(len(pairs), tilesOfW)
 	c.launch(s.module, "pair_sums", tilesOfW, chunksOf(len(pairs), chunk), uint64(s.sums), uint64(s.v), uint64(s.x),
-		uint64(s.first), uint64(s.second), uint64(s.list),
-		count, d, rows, uint64(chunk))
+		uint64(s.first), uint64(s.second), uint64(s.list), count, d, rows, uint64(chunk))
 }
 
 // chunk returns the number of pairs of a block, a multiple of the tile. The number is small enough to give all

@@ -169,8 +169,7 @@ const mostPersons = 1 << 22
 func (k *kernel) planPersons() error {
 	if k.problem.ByPerson() && k.direct && k.problem.N > mostPersons {
 		return fmt.Errorf("%w: pairs of %d persons must be visited one by one, but a GPU does so for at most %d",
-			engine.ErrUnsupported,
-			k.problem.N, mostPersons)
+			engine.ErrUnsupported, k.problem.N, mostPersons)
 	}
 	return nil
 }

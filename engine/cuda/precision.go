@@ -1,8 +1,6 @@
 package cuda
 
-import (
-	"fmt"
-)
+import "fmt"
 
 const (
 	u64 = 0x1p-53 // roundoff of float64

@@ -32,8 +32,8 @@ import (
 //	                       (Q + tau) N
 //	L u (A + 4 A2)         the series perturbs each coefficient by eta_a (see the
 //	                       kernel); |b_a| <= sum_{k>=a} (k-a+1) |c_k| and the
-//	                       coefficients in x are bounded by L times those of one
-//	                       expansion
+//	                       coefficients in x are bounded by L times the coefficients
+//	                       of one expansion
 //	3 u Q                  D
 //
 // Moments. The kernel sums T_32i T_j, j < 32, with an error of at most N (g(m) + sigma_ij), where sigma_ij =

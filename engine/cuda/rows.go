@@ -207,9 +207,8 @@ func (x *rows) rowsOf(tile, tiles int) int { return min(tiles*tileRows, x.n-tile
 // weightedSums sets sum to X^T v.
 func (x *rows) weightedSums(ctx context.Context, c *job, v driver.Pointer) {
 	x.sumsOf(ctx, c, func(part, at driver.Pointer, from, n int) {
-		c.launch(x.module, "weighted_sums", chunksOf(n, x.chunkRows()), chunksOf(x.d, x.columns()),
-			uint64(part), uint64(at), uint64(v+driver.Pointer(8*from)), uint64(n), uint64(x.d), uint64(x.spans), uint64(x.span),
-			uint64(x.logParts))
+		c.launch(x.module, "weighted_sums", chunksOf(n, x.chunkRows()), chunksOf(x.d, x.columns()), uint64(part), uint64(at),
+			uint64(v+driver.Pointer(8*from)), uint64(n), uint64(x.d), uint64(x.spans), uint64(x.span), uint64(x.logParts))
 	})
 }
 
@@ -228,8 +227,7 @@ func (x *rows) sumsOf(ctx context.Context, c *job, launch func(part, at driver.P
 
 // combine sets sum to the sum of the vectors of all chunks. Each vector has length numbers.
 func (x *rows) combine(c *job, sum, part driver.Pointer, length int) {
-	c.launch(x.module, "combine", chunksOf(length, 8), 1, uint64(sum), uint64(part), uint64(x.chunks()),
-		uint64(length))
+	c.launch(x.module, "combine", chunksOf(length, 8), 1, uint64(sum), uint64(part), uint64(x.chunks()), uint64(length))
 }
 
 // give starts the copy of w to the GPU. take starts the copy of the sum to the host. A copy has ended when the

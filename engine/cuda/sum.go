@@ -143,7 +143,9 @@ func (e *evaluator) coefficients(ctx context.Context, c *job) {
 func (e *evaluator) prefix(c *job, q engine.PrefixPairs) {
 	n := e.problem.N
 	s, coefficient := make([]float64, n), make([]float64, n)
-	c.copyOut(s, e.s)
+	if c.copyOut(s, e.s); c.err != nil {
+		return
+	}
 	at := func(i int32) int {
 		if e.slot == nil {
 			return int(i)

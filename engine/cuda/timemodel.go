@@ -2,12 +2,11 @@ package cuda
 
 import (
 	"crypto/sha256"
-
-	"dyad/kernels"
-
 	_ "embed"
 	"encoding/json"
 	"fmt"
+
+	"dyad/kernels"
 )
 
 // TimeModel models the time of a gradient sum over all pairs on a GPU by one method, in seconds:

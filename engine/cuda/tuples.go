@@ -66,8 +66,7 @@ func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
 				return e, nil
 			}
 			err = fmt.Errorf("%w: %d records in tuples of %d with network %s need %.1f GiB, but %s has only %.1f",
-				engine.ErrUnsupported, total,
-				p.Size, k.name, gib(need), b.Name(), gib(have))
+				engine.ErrUnsupported, total, p.Size, k.name, gib(need), b.Name(), gib(have))
 		}
 		if room == least {
 			return nil, err
@@ -169,9 +168,11 @@ func (e *tupleRows) Add(ctx context.Context, v []float64) error {
 	if err := e.open("tuples"); err != nil {
 		return err
 	}
-	steps := e.backward(e.gram)
+	var steps []step
 	if e.size > 1 {
 		steps = e.clipped()
+	} else {
+		steps = e.backward(e.gram)
 	}
 	return e.device.do(ctx, func(c *job) {
 		e.setV(c, v[:e.tuples*e.size*e.out])

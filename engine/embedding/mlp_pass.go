@@ -139,8 +139,8 @@ func (p *mlpPass) Embed(g, norms, x []float64, rows int) {
 			before := len(p.weights[last-1]) / in
 			square += out * (1 + sumOfSquares(p.in[last-1][i*before:][:before]))
 			if last == 2 {
-				square += p.through(d, p.slope[0][i*before:][:before],
-					math.Sqrt(out)) * (1 + sumOfSquares(x[i*p.net.In:][:p.net.In]))
+				through := p.through(d, p.slope[0][i*before:][:before], math.Sqrt(out))
+				square += through * (1 + sumOfSquares(x[i*p.net.In:][:p.net.In]))
 			}
 		}
 		norms[i] = math.Sqrt(square) * roundings

@@ -21,8 +21,7 @@ func (f Shape) Validate() error {
 	for _, l := range f.Parts {
 		if l.Rows < 1 || l.Cols < 1 || l.Rows > maxInputs || l.Cols > maxInputs || l.Len() > maxInputs-size {
 			return fmt.Errorf("embedding: part %q of network %s is %d x %d, but all parts together must have 1 to "+
-				"%d weights", l.Name,
-				f.Title, l.Rows, l.Cols, maxInputs)
+				"%d weights", l.Name, f.Title, l.Rows, l.Cols, maxInputs)
 		}
 		size += l.Len()
 	}

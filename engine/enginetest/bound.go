@@ -56,8 +56,8 @@ func (s *suite) testGroupBound(loss engine.Loss, radius, perPair float64) {
 		s.fail("Constants: %v", err)
 		return
 	}
-	if got := k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum / float64(p.Pairs().Len()); !(got > 0 &&
-		got <= perPair*c.Lipschitz) {
+	got := k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum / float64(p.Pairs().Len())
+	if !(got > 0 && got <= perPair*c.Lipschitz) {
 		s.fail("%s: Roundoff per pair within groups is %.3g, want above 0 and at most %.3g", k.Method(), got,
 			perPair*c.Lipschitz)
 	}

@@ -34,10 +34,8 @@ func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *eng
 	gradient, X := engine.Gradient(w, p.Pairs()), p.Bounds.FeatureNorm
 	moved := gradient
 	moved.Centre, moved.Radius = centre, X/2
-	ways := []way{{"gradients", func(b engine.Backend) (engine.Kernel,
-		error) {
-		return (engine.Grouped{Backend: b}).Plan(p)
-	}, gradient}}
+	grouped := func(b engine.Backend) (engine.Kernel, error) { return (engine.Grouped{Backend: b}).Plan(p) }
+	ways := []way{{"gradients", grouped, gradient}}
 	_, score := p.Loss.(engine.ScoreLoss) // moments ignore the loss
 	if _, err := of(nil).PlanMoments(p); err == nil && score && len(p.Groups) > 0 {
 		ways = append(ways, way{"moments within groups",

@@ -184,8 +184,8 @@ func (h *Host) known(program string, copy int) (file string, err error) {
 // Executor compiles the kernels, without sanitizers, into a library for the simulated libcuda of bench/gpu/sim. header
 // is the folder of the header of this libcuda.
 func (h *Host) Executor(header, library string) error {
-	args := []string{"-std=c++17", "-O2", "-mfma", "-ffp-contract=off", "-w", "-fPIC", "-shared", "-pthread", "-I" +
-		header, "-o", library, filepath.Join(h.dir, "executor.cc")}
+	args := []string{"-std=c++17", "-O2", "-mfma", "-ffp-contract=off", "-w", "-fPIC", "-shared", "-pthread",
+		"-I" + header, "-o", library, filepath.Join(h.dir, "executor.cc")}
 	for _, program := range kernels.PTXNames() {
 		file, err := h.known(program, 0)
 		if err != nil {

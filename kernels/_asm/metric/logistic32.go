@@ -18,9 +18,9 @@ const (
 	table32Bits = 5
 )
 
-// tile32 is a tile whose rows have a denominator 1 + e^v in each lane. Pairs do not share a
-// reciprocal, whereas those of tile share a division, because a coefficient must not depend
-// on other pairs.
+// tile32 is a tile whose rows have a denominator 1 + e^v in each lane. Each pair
+// has its own reciprocal, because a coefficient must not depend on other pairs. (In a tile,
+// pairs share a division.)
 type tile32 struct {
 	tile
 	den, reciprocal []VecPhysical

@@ -23,8 +23,8 @@ type columns struct {
 // each emits body three times: for unroll vectors of columns, for one vector, and for the
 // last lanes. in[i][k] is the k-th vector of the i-th input. add adds x to the k-th vector
 // of col, and keep clears the lanes of x beyond the last column.
-func (c columns) each(unroll int, body func(in [][]VecVirtual, add func(k int, x VecVirtual),
-	keep func(x VecVirtual))) {
+func (c columns) each(unroll int,
+	body func(in [][]VecVirtual, add func(k int, x VecVirtual), keep func(x VecVirtual))) {
 	v, lanes := c.v, c.v.Lanes()
 	j, left := GP64(), GP64()
 	MOVQ(c.n, left)
