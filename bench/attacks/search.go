@@ -123,7 +123,7 @@ const (
 func refuted(ratio float64) bool { return !(ratio <= 1+slack) }
 
 // verdict is the outcome of a replay as a ratio and a violation. A move above its
-// certificate is in the ratio and is no violation.
+// certificate shows in the ratio alone.
 func verdict(ratio float64, err error) (attempt, error) {
 	var v attack.Violation
 	switch {
