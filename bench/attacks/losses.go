@@ -18,7 +18,7 @@ type candidate struct {
 	// kinks are margins at which the slope is known to jump, for attacks that choose
 	// records for a known w.
 	kinks []float64
-	// kinked says that the loss is there for its kinks: algorithms for smooth losses are
+	// kinked is true for a loss that is here for its kinks. Algorithms for smooth losses are
 	// not tried with it.
 	kinked bool
 	// ranges is how many of the ranges of margins it is tried with.
@@ -191,7 +191,7 @@ func library(metric bool) ([]candidate, error) {
 	return all, nil
 }
 
-// losses are all candidates: those of the library, kinked, clipped and fuzzed ones, and
+// losses returns all candidates: losses of the library, kinked, clipped and fuzzed ones, and
 // so many values of each series.
 func losses(metric bool, values, fuzz int, rng *rand.Rand) ([]candidate, error) {
 	all, err := library(metric)

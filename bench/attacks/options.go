@@ -121,8 +121,8 @@ func (t *task) describe() {
 	if t.network != "" {
 		say("%s", t.network)
 	}
-	say("R=%g b=%g r=%g l2=%g eps=%g delta=%g", p.Bounds.FeatureNorm, p.Bounds.LabelAbs, p.Radius, t.l2, t.budget.Epsilon,
-		t.budget.Delta)
+	say("R=%g b=%g r=%g l2=%g eps=%g delta=%g",
+		p.Bounds.FeatureNorm, p.Bounds.LabelAbs, p.Radius, t.l2, t.budget.Epsilon, t.budget.Delta)
 	say("method=%s variant=%s workers=%d", b.Method, b.Variant, b.Workers)
 	if b.Float32 {
 		say("fp32")

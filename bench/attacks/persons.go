@@ -45,7 +45,7 @@ func (s shape) personRecords(i instance) (data, neighbour *engine.Records, err e
 	return data, neighbour, nil
 }
 
-// ofPersons makes the records of a task those of persons with a public cap of rows.
+// ofPersons gives the records of a task to persons, with a public cap of rows.
 func (t *task) ofPersons(rng *rand.Rand) {
 	t.persons = pick(rng, 1, 2, 5, 12)
 	t.problem.PersonRows = t.persons

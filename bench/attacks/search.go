@@ -43,8 +43,8 @@ type configuration struct {
 	// cost is about that of one neighbour, in units of a small one; 0 means 1. Expensive
 	// configurations try fewer.
 	cost float64
-	// plan prepares the attack. An error that wraps errRefused says that the library
-	// refuses the configuration; any other ends the run.
+	// plan prepares the attack. If the library refuses the configuration, the error
+	// wraps errRefused. Any other error ends the run.
 	plan func() (hunt, error)
 }
 
@@ -119,12 +119,11 @@ const (
 	slack            = (slackCoordinates + 6) * 0x1p-53
 )
 
-// refuted says that a ratio is above 1 by more than the error of its evaluation. Ratios
-// that are not numbers are.
+// refuted reports whether a ratio is above 1 by more than the error of its evaluation, or is not a number.
 func refuted(ratio float64) bool { return !(ratio <= 1+slack) }
 
-// verdict is the outcome of a replay as a ratio and a violation. A violation that only
-// says that a move is above its certificate is in the ratio.
+// verdict is the outcome of a replay as a ratio and a violation. A move above its
+// certificate shows in the ratio alone.
 func verdict(ratio float64, err error) (attempt, error) {
 	var v attack.Violation
 	switch {
@@ -210,7 +209,7 @@ type result struct {
 	done    bool
 }
 
-// refutes says that the result is a defect.
+// refutes reports whether the result is a defect.
 func (r result) refutes() bool {
 	return r.done && r.refused == "" && (refuted(r.ratio) || r.violation != "")
 }
@@ -243,8 +242,8 @@ func run(ctx context.Context, all []job, neighbours, workers int, seed uint64,
 		case ctx.Err() != nil:
 			return // unfinished, unless another ended the run
 		case err != nil:
-			cancel(fmt.Errorf("%s, %s, loss %s, %s, n = %d, d = %d: %w", r.area, r.algorithm, r.loss, r.options, r.n, r.d,
-				err))
+			cancel(fmt.Errorf("%s, %s, loss %s, %s, n = %d, d = %d: %w",
+				r.area, r.algorithm, r.loss, r.options, r.n, r.d, err))
 			return
 		}
 		r.done = true

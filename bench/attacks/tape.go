@@ -37,8 +37,8 @@ func quietly(seed uint64) (privacy.Session, error) {
 
 // replayed trains on a data set, side 0, and on its neighbour with the same past and coins. It returns the recorded run, the moves, and
 // a violation if the runs differ in anything else.
-func replayed(seed uint64, train func(side int, s privacy.Session) ([]float64,
-	error)) (first *attack.Recorder, moves []attack.Move, violation string, err error) {
+func replayed(seed uint64, train func(side int, s privacy.Session) ([]float64, error)) (
+	first *attack.Recorder, moves []attack.Move, violation string, err error) {
 	session, err := quietly(seed)
 	if err != nil {
 		return nil, nil, "", err

@@ -190,7 +190,7 @@ func measure(train, test *engine.Records, epsilon, radius float64, bends *datase
 	return metrics.AUC(scores, test.Labels())
 }
 
-// oracle says that measure returns bestAccuracy.
+// oracle makes measure return bestAccuracy in place of AUC.
 var oracle bool
 
 // bestAccuracy is the largest share of right labels of any threshold: what no threshold that was found without these labels is above.

@@ -115,12 +115,10 @@ var sources = map[string]source{
 	}},
 	// For spikes at 0 (basis: spike:K): nine columns with log1p. They are straight in the logarithm, with and without zeros, bent with few zeros, or
 	// say something by their zeros alone, or by them and a threshold.
-	"log-straight": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string,
-		error) {
+	"log-straight": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
 		return skewed(b, 41, 0, straightLog)
 	}},
-	"log-zeros": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string,
-		error) {
+	"log-zeros": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
 		return skewed(b, 42, 0.7, straightLog)
 	}},
 	"log-bent": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
@@ -158,7 +156,7 @@ var sources = map[string]source{
 // shrunk is the end of the name of a basis whose bends are shrunk, as dyad train does it; earlier raw rows are without.
 const shrunk = "/shrunk"
 
-// encoders are those of loaded records.
+// encoders has the encoder of all records that were loaded.
 var encoders = map[*engine.Records]*dataset.Encoder{}
 
 // load encodes a data set by each basis, such as cosine:6, and interactions, such as cosine:6+day*month: the same records in the same
@@ -249,8 +247,8 @@ func family(b *bytes.Buffer, term func(j int, x float64) float64) (schema string
 	return schema + "  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
 }
 
-// lengths are 10,000 records of nine columns in [0, 1]: those of negatives are near the lower end, those of positives anywhere, so that a record
-// far from the centre is a positive in whatever direction it lies.
+// lengths writes 10,000 records of nine columns in [0, 1]. The numbers of negatives are near the lower end and the numbers
+// of positives anywhere, so a record far from the centre is a positive in whatever direction it lies.
 func lengths(b *bytes.Buffer) (schema string, err error) {
 	rng := rand.New(rand.NewPCG(32, 40))
 	schema = "data_id: lengths\npublic: true\nformat: csv\ncsv: {header: true}\ncolumns:\n"

@@ -52,7 +52,7 @@ func (c cell) path(folder string) string {
 	return filepath.Join(folder, fmt.Sprintf("cell-%d-%d.csv", c.data, c.method))
 }
 
-// columns are those of the raw file.
+// columns has the names of the columns of the raw file.
 var columns = []string{"data", "n", "d", "epsilon", "delta", "method", "split", "auc", "seconds", "status", "peak_mb"}
 
 // runCells runs every cell in a process of its own, this program with -cell, and adds its runs to the raw file, with the

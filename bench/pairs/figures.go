@@ -27,8 +27,7 @@ var methods = []method{
 	{"Node DP Laplace", func(s *pairs.Spec) { s.Unit, s.Kappa = pairs.Individual, degreeCap }},
 	{"edge DP Laplace", func(s *pairs.Spec) { s.Unit, s.Kappa = pairs.OnePair, 1 }},
 	{"label flips, edge", func(s *pairs.Spec) {
-		s.Method, s.Unit, s.Kappa, s.StepSize = pairs.Labels, pairs.OnePair,
-			1, exactStep
+		s.Method, s.Unit, s.Kappa, s.StepSize = pairs.Labels, pairs.OnePair, 1, exactStep
 	}},
 	{"InputPer", func(s *pairs.Spec) {
 		s.Method, s.Unit, s.Kappa, s.StepSize = pairs.Input, pairs.Individual, degreeCap, exactStep

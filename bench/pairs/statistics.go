@@ -46,7 +46,7 @@ func toySpec(t *task, m method) pairs.Spec {
 	return spec
 }
 
-// toyPanels are those of Figure 7.
+// toyPanels has the methods of the panels of Figure 7.
 var toyPanels = []method{{"DPP Laplace", func(*pairs.Spec) {}},
 	{"DPP-S Laplace (sound)", func(s *pairs.Spec) { s.Shrink = true }}, methods[0]}
 

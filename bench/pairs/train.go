@@ -118,7 +118,7 @@ func (s settings) task(all *engine.Records, seed int) (*task, error) {
 	return t, err
 }
 
-// features are those of all methods.
+// features returns the features that all methods use.
 func (s settings) features(r *engine.Records) ([]float64, error) {
 	if !s.encoded {
 		return scaled(r)

@@ -97,7 +97,7 @@ func (c *classed) listed(epsilon float64, seed int) (float64, error) {
 }
 
 // tuples compares learners from classes: the error of 5 nearest neighbours by epsilon, in
-// the identity, in the metric of contrastive pairs, and in those of tuples and of all
+// the identity, in the metric of contrastive pairs, and in the metrics of tuples and of all
 // pairs, private and not.
 func (s settings) tuples() ([]row, axes, error) {
 	a := axes{"Error of 5 nearest neighbours, one record protected, delta 1e-5", "epsilon", "error", ""}

@@ -152,8 +152,8 @@ func left(d *dataset.Drafted) string {
 	case len(d.FromData) == 0:
 		return "every range in it is an answer"
 	}
-	return "replace its ranges by public ranges, then delete their marks (from_data); the values that the draft took " +
-		"from the data are in a file next to the schema; the name of this file ends in " + dataset.DraftedEnding
+	return "replace its ranges by public ranges, then delete their marks (from_data); a file next to the schema, whose " +
+		"name ends in " + dataset.DraftedEnding + ", keeps the values that the draft took from the data"
 }
 
 // guesses lists the uncertain decisions of the draft and its open questions.

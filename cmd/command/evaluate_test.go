@@ -199,6 +199,15 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 	if r.Spent.Runs < 5 || r.HeldPrivate.Run == r.Run || r.HeldPrivate.DataID != r.DataID {
 		t.Errorf("runs %+v", r.Spent)
 	}
+	// From 2,155 records on a training has a smaller delta than figures of fewer records. Totals are at the delta of both.
+	dir = clinic(t, 4000)
+	r = train("--holdout-epsilon", "0.5", "--epsilon", "1", "--report", "page.html")
+	if r.InAll.Delta == r.Guarantee.Delta || r.Spent.Delta != r.InAll.Delta || *r.Spent.Epsilon != r.InAll.Epsilon {
+		t.Errorf("in all %v, spent in all %+v", r.InAll, r.Spent)
+	}
+	if page := read(t, dir, "page.html"); !strings.Contains(page, "at delta = 1e-05, the delta of this release") {
+		t.Error("the page has its total at another delta")
+	}
 }
 
 // digitsOf masks released figures in a text or JSON report.

@@ -281,8 +281,8 @@ func (i *interview) codeBook() error {
 		return nil
 	}
 	for {
-		answer, err := i.read("Take these? [y: all, n: ask for each, or the names of columns to ask for, separated " +
-			"by commas] ")
+		answer, err := i.read("Take these? [y: all, Enter: ask for each, or the names of columns to ask for, " +
+			"separated by commas] ")
 		if err != nil || answer == "" || answer == "n" {
 			return err
 		}

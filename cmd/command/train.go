@@ -119,6 +119,9 @@ func (c *trainCmd) Run(a *app) error {
 		if s := plan.Seconds(); s > longSeconds {
 			p.ask = append(p.ask, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s)))
 		}
+		if r.InAll != nil { // the report states the guarantee of both at this delta
+			p.delta = r.InAll.Delta
+		}
 		return p, err
 	}
 	k.begin = func(o lib.Run) error { return checkBoth(o, ready.plan.Plan, evaluation, r.DataID) }
@@ -193,11 +196,12 @@ func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model
 	if r.HeldCommand != "" {
 		d.buy = r.HeldCommand + " --report page.html"
 	}
-	if g, figures := r.both(); figures {
+	g, figures := r.both()
+	if figures {
 		d.guarantee, d.seen = g, "this model and its figures"
 	}
 	var err error
-	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
+	if d.charges, err = chargesOf(l, r.DataID, g.Delta); err != nil {
 		return err
 	}
 	if d.open, err = opened(r.Public, m, r.Held, held, fmt.Sprintf("%d held-out %s", r.Heldout, r.unit())); err != nil {

@@ -27,7 +27,7 @@ RULES: dict[str, tuple[str, str]] = {
     "the value is not a date in the format of the schema": ("not a date in the declared format", "correct the value, or date.format of the column"),
     "the value is missing": ("", _MISSING),
     "the category is not in the schema": (
-        "the category is not one of the declared",
+        "the category is not one of the declared categories",
         'correct the value, add it to the categories of bounds (which are public), or count all others as one: bounds={COLUMN: {"categories": [...], "unknown": "other"}}',
     ),
     "the label is neither the positive nor the negative class of the schema": ("the label is neither of the two classes", "correct y, or classes=(negative, positive)"),
