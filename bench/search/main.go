@@ -23,7 +23,6 @@ import (
 	"dyad/algorithms/search"
 	"dyad/bench"
 	"dyad/engine/dataset"
-	"dyad/internal/experiment"
 	"dyad/privacy"
 )
 
@@ -295,11 +294,10 @@ func writeSummary(path string, rows []row) error {
 		}
 		values[k] = append(values[k], r.auc)
 	}
-	mean := func(k key) float64 { m, _ := experiment.MeanAndError(values[k]); return m }
 	best := map[key]key{} // of a data set and epsilon
 	for _, k := range order {
 		cell := key{k.data, k.epsilon, ""}
-		if b, ok := best[cell]; strings.HasPrefix(k.method, "setting: ") && (!ok || mean(k) > mean(b)) {
+		if b, ok := best[cell]; strings.HasPrefix(k.method, "setting: ") && (!ok || mean(values[k]) > mean(values[b])) {
 			best[cell] = k
 		}
 	}
@@ -320,10 +318,25 @@ func writeSummary(path string, rows []row) error {
 		}
 		line := []string{k.data, fmt.Sprint(k.epsilon), k.method, oracle, strconv.Itoa(len(gain))}
 		for _, v := range [][]float64{values[k], gain} {
-			mean, se := experiment.MeanAndError(v)
-			line = append(line, fmt.Sprintf("%.4f", mean), fmt.Sprintf("%.4f", se))
+			line = append(line, fmt.Sprintf("%.4f", mean(v)), fmt.Sprintf("%.4f", deviation(v)))
 		}
 		lines = append(lines, line)
 	}
 	return bench.WriteRows(path, lines)
+}
+
+func mean(v []float64) (m float64) {
+	for _, x := range v {
+		m += x / float64(len(v))
+	}
+	return m
+}
+
+// deviation is the standard error of the mean.
+func deviation(v []float64) float64 {
+	m, sum := mean(v), 0.0
+	for _, x := range v {
+		sum += (x - m) * (x - m)
+	}
+	return math.Sqrt(sum / float64(len(v)-1) / float64(len(v)))
 }
