@@ -105,8 +105,8 @@ func SyntheticMetricKinds() []string { return slices.Sorted(maps.Keys(metricKind
 func SyntheticMetric(kind string, n int, seed uint64) (*engine.Records, error) {
 	m, ok := metricKinds[kind]
 	if !ok {
-		return nil, fmt.Errorf("dataset: SyntheticMetric: the kind is %q, but it must be one of %v", kind,
-			SyntheticMetricKinds())
+		return nil, fmt.Errorf("dataset: SyntheticMetric: the kind is %q, but it must be one of %v",
+			kind, SyntheticMetricKinds())
 	}
 	return drawn("SyntheticMetric", n, m.features, func() func(row []float64) float64 {
 		draw, a := m.kind(newCoins(seed, metricStream)), 1/math.Sqrt(float64(m.features))

@@ -320,8 +320,7 @@ func (g *graph) category(in dataset.Input, factor float64) string {
 			keys, codes = append(keys, c.Text), append(codes, float32(c.Code))
 		}
 		code = g.cast(g.op(labelLookup, []string{in.Field}, stringsAttribute("keys_strings", keys),
-			floatsAttribute("values_floats", codes),
-			floatAttribute("default_float", float32(in.UnknownCode))), typeDouble)
+			floatsAttribute("values_floats", codes), floatAttribute("default_float", float32(in.UnknownCode))), typeDouble)
 	}
 	refused := g.on("Where", g.on("Equal", code, g.scalar(dataset.CodeRefused)), g.scalar(math.NaN()), g.scalar(0))
 	var out string

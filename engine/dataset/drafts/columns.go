@@ -242,8 +242,8 @@ func (c *draftColumn) line() []byte {
 	var text lines
 	text.addIf(true, "  - {name: %s", schema.QuoteYAML(c.Name))
 	text.addIf(c.Role != "", ", role: %s", c.Role)
-	text.addIf(c.Positive != "", ", positive: %s, negative: %s", schema.QuoteYAML(c.Positive),
-		schema.QuoteYAML(c.Negative))
+	text.addIf(c.Positive != "", ", positive: %s, negative: %s",
+		schema.QuoteYAML(c.Positive), schema.QuoteYAML(c.Negative))
 	text.addIf(c.Fold, ", fold: true")
 	if c.Range != nil {
 		text.addIf(true, ", range: [%s, %s]", parse.Format(c.Range[0]), parse.Format(c.Range[1]))
