@@ -177,8 +177,7 @@ func (p *KindPlan) Fits(r *engine.Records) error {
 	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
 		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, and each record is one row; the "+
 			"data have another shape",
-			p.Algorithm,
-			p.Shape.Records, p.Shape.Features)
+			p.Algorithm, p.Shape.Records, p.Shape.Features)
 	}
 	return nil
 }

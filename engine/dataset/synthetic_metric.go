@@ -22,8 +22,7 @@ var metricKinds = map[string]struct {
 }{
 	"lin16": {16, 3, normal(func(c coins, x []float64) float64 { return c.flipped(x[0]+x[1], 0.1) })},
 	"shell20": {20, 3, normal(func(c coins, x []float64) float64 {
-		return c.flipped(x[0]*x[0]+x[1]*x[1]+x[2]*x[2]-2.37,
-			0)
+		return c.flipped(x[0]*x[0]+x[1]*x[1]+x[2]*x[2]-2.37, 0)
 	})},
 	"scaled12": {12, 3, normal(func(c coins, x []float64) float64 {
 		score := x[0] - x[1] + 0.8*(x[2]*x[2]-1) + 0.3*c.normal()

@@ -31,9 +31,8 @@ func (f *Function) ONNX() ([]byte, error) {
 		seen := map[string]bool{}
 		for _, in := range inputs {
 			if seen[in.Field] {
-				return nil, fmt.Errorf("export: two columns have the name %q in the file, but the inputs of an ONNX model need "+
-					"different names",
-					in.Field)
+				return nil, fmt.Errorf("export: two columns have the name %q in the file, but the inputs of an ONNX model "+
+					"need different names", in.Field)
 			}
 			seen[in.Field] = true
 		}

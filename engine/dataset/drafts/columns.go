@@ -131,9 +131,8 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 // namesParts reports whether categories are names of the parts into which somebody has split the rows.
 func namesParts(categories []string) bool {
 	return len(categories) > 1 && !slices.ContainsFunc(categories, func(name string) bool {
-		return !slices.Contains([]string{"train", "training", "test", "testing", "valid", "validation", "val",
-			"dev", "holdout"},
-			strings.ToLower(name))
+		parts := []string{"train", "training", "test", "testing", "valid", "validation", "val", "dev", "holdout"}
+		return !slices.Contains(parts, strings.ToLower(name))
 	})
 }
 
