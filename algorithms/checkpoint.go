@@ -136,8 +136,7 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 		return refuse(err)
 	case from.Format != checkpointFormat && from.Format != oldCheckpoint:
 		return refuse(fmt.Sprintf("the checkpoint has format %q, but this program reads %q and %q",
-			from.Format, oldCheckpoint,
-			checkpointFormat))
+			from.Format, oldCheckpoint, checkpointFormat))
 	case from.Run != o.Resume:
 		return refuse(fmt.Sprintf("it is of run %q", from.Run))
 	case from.Plan != k.plan:

@@ -82,8 +82,7 @@ func (a DPEGD) stepSize(s Spec) (eta float64, rule string, err error) {
 		if a.StepSize == 0 { // eta falls with n and grows with epsilon
 			most := limit * s.Constants.Lipschitz / p.Domain().Diameter()
 			remedy = fmt.Sprintf("; with all other options unchanged, n = %.0f or epsilon = %.3g is enough",
-				math.Ceil(16/(most*most)),
-				most/privacyTerm*b.Epsilon*(1-1e-3))
+				math.Ceil(16/(most*most)), most/privacyTerm*b.Epsilon*(1-1e-3))
 		}
 		return 0, "", fmt.Errorf("%w: dpegd: eta = %.6g exceeds %s = %.6g (L = %.6g)%s%s; give a smaller step size",
 			ErrAssumption, eta, what, limit, s.Constants.Smoothness, sigma, remedy)

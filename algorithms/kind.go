@@ -66,8 +66,7 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 			"for each person", ErrAssumption, name)
 	case s.Records < 1 || s.Features < 1:
 		return nil, fmt.Errorf("%w: %s has %d records with %d features, want at least one record and one feature",
-			ErrAssumption, name,
-			s.Records, s.Features)
+			ErrAssumption, name, s.Records, s.Features)
 	}
 	if err := s.Budget.Validate(); err != nil {
 		return nil, err
@@ -153,8 +152,8 @@ func (p *KindPlan) release(ctx context.Context, r *engine.Records, s privacy.Ses
 		x := p.kind.Exact(r, i, released)
 		if len(x) != row.Coordinates {
 			// the message leaves out len(x), which may depend on records
-			return nil, fmt.Errorf("algorithms: row %d of %s does not have the %d numbers of its plan", i+1, p.Algorithm,
-				row.Coordinates)
+			return nil, fmt.Errorf("algorithms: row %d of %s does not have the %d numbers of its plan",
+				i+1, p.Algorithm, row.Coordinates)
 		}
 		if err := s.Release(x, row.Certificate, row.Noise); err != nil {
 			return nil, err
@@ -178,8 +177,7 @@ func (p *KindPlan) Fits(r *engine.Records) error {
 	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
 		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, and each record is one row; the "+
 			"data have another shape",
-			p.Algorithm,
-			p.Shape.Records, p.Shape.Features)
+			p.Algorithm, p.Shape.Records, p.Shape.Features)
 	}
 	return nil
 }

@@ -143,8 +143,8 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 		}
 		return after, all, nil
 	}
-	return refuse(fmt.Sprintf("epsilon %v with delta %v is beyond the precision of float64", s.Budget.Epsilon,
-		s.Budget.Delta))
+	return refuse(fmt.Sprintf("epsilon %v with delta %v is beyond the precision of float64",
+		s.Budget.Epsilon, s.Budget.Delta))
 }
 
 // covers returns an error unless the rounding errors for the largest number of features, which certificates state, also

@@ -15,8 +15,8 @@ const maxMomentsSteps = 20
 func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
 	switch {
 	case a.Steps < 1 || a.Steps > maxMomentsSteps:
-		return fmt.Errorf("the number of steps is %d; want at least 1 if steps have a share, and at most %d", a.Steps,
-			maxMomentsSteps)
+		return fmt.Errorf("the number of steps is %d; want at least 1 if steps have a share, and at most %d",
+			a.Steps, maxMomentsSteps)
 	case s.Budget.Delta == 0:
 		return errors.New("steps need delta > 0: pure epsilon adds up over releases and leaves too little for each; leave " +
 			"the steps out")

@@ -137,8 +137,8 @@ func (o *Online) Step(ctx context.Context, x []float64, y float64) ([]float64, e
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case len(x) != pr.D:
-		return nil, fmt.Errorf("algorithms: the record has %d features, but records of the stream have %d", len(x),
-			pr.D)
+		return nil, fmt.Errorf("algorithms: the record has %d features, but records of the stream have %d",
+			len(x), pr.D)
 	case o.count >= o.plan.Spec.Horizon:
 		return nil, fmt.Errorf("%w of %d records", ErrStreamEnd, o.plan.Spec.Horizon)
 	}

@@ -121,8 +121,7 @@ func (r *streamRule) facts(p *Plan, to *Facts) {
 	f.AddSome("reservoir", s.Reservoir)
 	f.AddSome("per_class", s.PerClass)
 	text := fmt.Sprintf("one release after every %d records; the first %d records only fill the buffer; %s",
-		batch, s.BurnIn,
-		f.Add("pairing", s.bufferText()))
+		batch, s.BurnIn, f.Add("pairing", s.bufferText()))
 	if says := f.AddSome("reading", r.says); says != "" {
 		text += fmt.Sprint("; ", says)
 	}

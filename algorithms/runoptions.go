@@ -30,7 +30,7 @@ type Options struct {
 	// "" if there is no such page.
 	Approved string
 	// Resume is the id of a charged run that released nothing. The run is continued without a new charge. If it
-	// is "", the run is new. The plan, DataID and Fingerprint must equal those of the charge (Ledger.Resume).
+	// is "", the run is new. The plan, DataID and Fingerprint must be the same as in the charge (Ledger.Resume).
 	Resume string
 	// Checkpoints configures saving the state of a long private training for Resume.
 	Checkpoints Checkpoints

@@ -215,8 +215,8 @@ func (p Provenance) Persons(g *privacy.Guarantee) {
 	if mu, e := privacy.GroupMu(g.Mu, p.RowsPerPerson); e == nil && mu > 0 {
 		group, err = privacy.Budget{Epsilon: account.GDPEpsilon(mu, g.Delta), Delta: g.Delta}, nil
 	}
-	gives := fmt.Sprintf("it is (%s, %s)-differentially private", privacy.FormatUp(group.Epsilon),
-		privacy.FormatUp(group.Delta))
+	gives := fmt.Sprintf("it is (%s, %s)-differentially private",
+		privacy.FormatUp(group.Epsilon), privacy.FormatUp(group.Delta))
 	if err != nil {
 		gives = "it promises nothing"
 	}

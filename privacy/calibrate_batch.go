@@ -65,8 +65,8 @@ func calibrateBatch(c Certificate, b Budget, releases int) (Gaussian, error) {
 		return math.Log(max(a.Delta(b.Epsilon), 1e-300)) - math.Log(b.Delta)
 	}
 	most := math.Log(UnsampledSigma(c, b, releases)) + 1e-9 // this noise is known to be sufficient
-	hi := min(most, math.Log(1.2*c.knownSensitivity()*math.Sqrt(float64(releases))*c.share()/account.GDPMu(b.Epsilon,
-		b.Delta)))
+	hi := min(most, math.Log(1.2*c.knownSensitivity()*math.Sqrt(float64(releases))*c.share()/
+		account.GDPMu(b.Epsilon, b.Delta)))
 	overHi := over(hi)
 	lo, overLo := hi, overHi
 	for step := 0.1; overHi > 0 && hi < most; step *= 1.5 {

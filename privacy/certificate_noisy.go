@@ -45,8 +45,8 @@ type MeanGradient struct {
 func (g MeanGradient) Certify() (Certificate, error) {
 	err := errors.Join(positive("pair diameter Dg", g.PairDiameter), nonNegative("error of a mean gradient", g.Error))
 	if !(g.PairFraction > 0 && g.PairFraction <= 1) {
-		err = errors.Join(err, fmt.Errorf("%w: the fraction of the pairs is %v, but must be in (0, 1]", errCertificate,
-			g.PairFraction))
+		err = errors.Join(err, fmt.Errorf("%w: the fraction of the pairs is %v, but must be in (0, 1]",
+			errCertificate, g.PairFraction))
 	}
 	if g.Batch < 0 || g.Batch > 0 && (g.Batch < 2 || g.Batch > g.Records) {
 		err = errors.Join(err, fmt.Errorf("%w: a batch has %d of %d records, but must have at least 2 and at most "+

@@ -93,8 +93,7 @@ func (g SoftmaxSample) Certify() (Certificate, error) {
 	}
 	if !(g.Temperature >= 0x1p-6 && g.Temperature <= 0x1p10) {
 		err = errors.Join(err, fmt.Errorf("%w: the temperature of a softmax is %v, but must be 2^-6 to 2^10",
-			errCertificate,
-			g.Temperature))
+			errCertificate, g.Temperature))
 	}
 	if err != nil {
 		return Certificate{}, err

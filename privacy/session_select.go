@@ -75,8 +75,7 @@ func (x Selection) validate() error {
 		}
 		if mu := total.Mu(); !(mu <= x.Event.Mu) {
 			return fmt.Errorf("%w: candidate %d of a selection is %v-GDP, but its runs were planned as %v-GDP",
-				ErrUnplanned, i+1,
-				mu, x.Event.Mu)
+				ErrUnplanned, i+1, mu, x.Event.Mu)
 		}
 	}
 	return nil

@@ -59,8 +59,7 @@ func SquareRootToeplitz(rows int) (*ToeplitzFactor, error) {
 func (f *ToeplitzFactor) Validate() error {
 	if len(f.Weight) != len(f.Decay) {
 		return fmt.Errorf("%w: a Toeplitz factor has %d weights and %d decays, but these numbers must be equal",
-			errCertificate,
-			len(f.Weight), len(f.Decay))
+			errCertificate, len(f.Weight), len(f.Decay))
 	}
 	for i, w := range f.Weight {
 		if !(w > 0) || math.IsInf(w, 0) || !(f.Decay[i] >= 0) || f.Decay[i] > 1 {

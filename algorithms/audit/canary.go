@@ -46,9 +46,8 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 		return nil, err
 	}
 	if _, ok := problem.Loss.(engine.ScoreLoss); !ok {
-		return nil, fmt.Errorf("audit: canaries need a loss of score differences, but %s is not a function of score "+
-			"differences",
-			problem.Loss.Name())
+		return nil, fmt.Errorf("audit: canaries need a loss of score differences, but %s is not a function of "+
+			"score differences", problem.Loss.Name())
 	}
 	signs := canarySigns(o.Canaries, o.Seed)
 	records, err := canaryRecords(problem, signs)

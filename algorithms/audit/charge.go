@@ -34,9 +34,8 @@ func Charged(l *ledger.Ledger, dataID string, p *algorithms.Plan, run func() err
 	due := before.Mu*before.Mu + cost.Mu()*cost.Mu()
 	if paid := after.Mu * after.Mu; after.Runs != before.Runs+1 || !(paid >= due*(1-1e-12)) {
 		return fmt.Errorf("audit: a run of %s released %.6g-GDP of data id %q, but the totals of the ledger went from %d "+
-			"runs and %.6g-GDP to %d runs and %.6g-GDP, so the run was not charged in full", p.Algorithm, cost.Mu(), dataID,
-			before.Runs,
-			before.Mu, after.Runs, after.Mu)
+			"runs and %.6g-GDP to %d runs and %.6g-GDP, so the run was not charged in full",
+			p.Algorithm, cost.Mu(), dataID, before.Runs, before.Mu, after.Runs, after.Mu)
 	}
 	return nil
 }

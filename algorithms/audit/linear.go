@@ -40,8 +40,8 @@ func constantsOf(loss string, b engine.Bounds, radius, g, dg float64) (engine.Co
 		return engine.Constants{}, err
 	}
 	if !(radius > 0) || math.IsInf(radius, 0) {
-		return engine.Constants{}, fmt.Errorf("audit: %s.Constants: the radius is %v, but must be positive and finite", loss,
-			radius)
+		return engine.Constants{}, fmt.Errorf("audit: %s.Constants: the radius is %v, but must be positive and finite",
+			loss, radius)
 	}
 	if math.IsInf(dg, 0) {
 		return engine.Constants{}, fmt.Errorf("audit: %s.Constants: the bounds are so large that the constants overflow",

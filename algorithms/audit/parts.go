@@ -83,8 +83,8 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 		seen[p.Part] = true
 		for side, trials := range p.Trials {
 			if len(trials) != (o.Runs-p.Part+count)/count {
-				return nil, fmt.Errorf("%w: part %d of %d has %d runs, want %d", ErrParts, p.Part, count, len(trials),
-					(o.Runs-p.Part+count)/count)
+				return nil, fmt.Errorf("%w: part %d of %d has %d runs, want %d",
+					ErrParts, p.Part, count, len(trials), (o.Runs-p.Part+count)/count)
 			}
 			for i, k := range trials {
 				c.trials[side][p.Part-1+i*count] = k

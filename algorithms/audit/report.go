@@ -67,11 +67,12 @@ type Report struct {
 	// HalfRefuted reports the control: whether the same runs refute a claim of half the size. If it is false,
 	// the audit might miss a leak of twice the claim, so a claim that was not refuted is weak evidence.
 	HalfRefuted bool `json:"half_claim_refuted"`
-	// RunsForHalf is approximately the number of runs that the control needs. It is 0 if this number is unknown.
+	// RunsForHalf is approximately the number of runs that the control needs. It is 0 if this number is unknown, as in
+	// black-box runs, or if HalfRefuted.
 	RunsForHalf int `json:"runs_for_half_claim,omitempty"`
 	// RunsAtLeast is approximately the number of runs that the control needs if Shift.Mu is one standard error above
-	// its estimate. It is 0 if RunsForHalf is known, if there is no Shift, or if no number of runs is enough even for
-	// this larger Shift.Mu.
+	// its estimate. It is 0 if RunsForHalf is known, if HalfRefuted, in black-box runs, if there is no Shift, or if no
+	// number of runs is enough even for this larger Shift.Mu.
 	RunsAtLeast int `json:"runs_for_half_claim_at_least,omitempty"`
 	// Tightness is nil if the tightness of the attacked data sets is not known.
 	Tightness *Tightness `json:"tightness,omitempty"`

@@ -64,8 +64,7 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 				data, neighbour := at.data.Clone(), at.neighbour.Clone()
 				data.X[at.victim*s.Dim], neighbour.X[at.victim*s.Dim] = place*s.Bound, place*s.Bound
 				if err := add(fmt.Sprintf("the class of record %d at %.3g is changed; the other records are at 1 and of classes %s",
-					at.victim, place,
-					at.classes), data, neighbour, nil); err != nil {
+					at.victim, place, at.classes), data, neighbour, nil); err != nil {
 					return Target{}, err
 				}
 			}

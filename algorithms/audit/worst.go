@@ -76,8 +76,8 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 	}
 	most := []int{searchReleases, searchReleases, 0}
 	if c := problem.Candidates; c.Choose > len(c.Products) {
-		return Target{}, fmt.Errorf("audit: %d pairs are to be chosen, but there are only %d pairs", c.Choose,
-			len(c.Products))
+		return Target{}, fmt.Errorf("audit: %d pairs are to be chosen, but there are only %d pairs",
+			c.Choose, len(c.Products))
 	} else if c.Choose > 0 {
 		if m := t.Plan.Moments(); m.NoPairs != "" {
 			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s; more records (-n) or a larger epsilon "+

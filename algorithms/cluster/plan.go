@@ -168,8 +168,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		f.Add("rounds", o.Rounds), f.Add("coordinates", o.Clusters*(1+o.Dim)), f.Add("start_seed", o.Seed))
 	if p.Seeds > 0 {
 		f.Line("", "the first %d rounds use %d centres; then k-means of the released centres reduces them to %d",
-			o.Rounds/2,
-			f.Add("seeds", p.Seeds), o.Clusters)
+			o.Rounds/2, f.Add("seeds", p.Seeds), o.Clusters)
 	}
 	f.Line("noise", "%s in units of 2^-26 of the radius, exact; sensitivity %.6g%s", f.Add("noise", p.Noise().String()),
 		f.Add("sensitivity", p.Certificate().Sensitivity()), f.NoiseMultiplier(p.Noise(), p.Certificate()))

@@ -145,10 +145,8 @@ func (c *Plan) Job(records *engine.Records) algorithms.Job {
 				if err = errors.Join(err, ev.Close()); err != nil {
 					return nil, err
 				}
-				figures, err := c.held.Job(func(context.Context) (evaluate.Data,
-					error) {
-					return scoresOf(records.UnitSubset(rest), w)
-				}).Train(ctx, s, algorithms.Tracker{})
+				held := func(context.Context) (evaluate.Data, error) { return scoresOf(records.UnitSubset(rest), w) }
+				figures, err := c.held.Job(held).Train(ctx, s, algorithms.Tracker{})
 				if err != nil {
 					return nil, err
 				}

@@ -39,13 +39,13 @@ func (d Data) fits(p *Plan) error {
 		return err
 	}
 	if len(d.Correct) != len(p.Options.Classifiers) {
-		return fmt.Errorf("evaluate: the data have %d classifiers, but the plan has %d", len(d.Correct),
-			len(p.Options.Classifiers))
+		return fmt.Errorf("evaluate: the data have %d classifiers, but the plan has %d",
+			len(d.Correct), len(p.Options.Classifiers))
 	}
 	for _, of := range d.Correct {
 		if len(of) != rows {
-			return fmt.Errorf("evaluate: the number of rows of a classifier does not fit a plan of %d %s", p.Options.Records,
-				p.Options.size().Unit())
+			return fmt.Errorf("evaluate: the number of rows of a classifier does not fit a plan of %d %s",
+				p.Options.Records, p.Options.size().Unit())
 		}
 	}
 	return nil

@@ -24,8 +24,8 @@ func (a Aim) Validate() error {
 	switch a.Name {
 	case Balanced, Accuracy:
 		if a.AtLeast != 0 {
-			return fmt.Errorf("evaluate: the aim %s takes no lower limit; only %s and %s take one", a.Name, Sensitivity,
-				Specificity)
+			return fmt.Errorf("evaluate: the aim %s takes no lower limit; only %s and %s take one",
+				a.Name, Sensitivity, Specificity)
 		}
 	case Sensitivity, Specificity:
 		if !(a.AtLeast > 0 && a.AtLeast < 1) {

@@ -139,8 +139,7 @@ func (o Options) validate() error {
 		return bad("models are chosen by %s, not by %s, because a search does not train them again", NoisyMax, o.Road)
 	case len(o.Settings) > 0 && o.Road == NoisyMax:
 		return bad("%s chooses among models that are public or released; to choose among settings, take %s or %s",
-			NoisyMax,
-			Compose, RandomStopping)
+			NoisyMax, Compose, RandomStopping)
 	case o.Road != Auto && o.Road != Compose && o.Road != RandomStopping && o.Road != NoisyMax:
 		return bad("road %q is unknown, want %s, %s or %s", o.Road, Compose, RandomStopping, NoisyMax)
 	case o.Runs != 0 && (o.Road == Compose || o.Road == NoisyMax):

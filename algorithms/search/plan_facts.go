@@ -30,8 +30,8 @@ func (p *Plan) promise() error {
 	switch o.Road {
 	case NoisyMax:
 		g.Released = "which of the models is chosen"
-		g.Derivation = fmt.Sprintf("a choice by permute-and-flip with epsilon %.6g: %s (docs/theory.md#choice)", p.choice,
-			p.rank.Derivation())
+		g.Derivation = fmt.Sprintf("a choice by permute-and-flip with epsilon %.6g: %s (docs/theory.md#choice)",
+			p.choice, p.rank.Derivation())
 		g.Assumptions = append(g.Assumptions,
 			"each model is public, or what it tells of these records is charged to the same data id")
 	case Compose:
@@ -65,8 +65,8 @@ func (p *Plan) promise() error {
 		return err
 	}
 	if p.Guarantee.Epsilon > o.Budget.Epsilon {
-		return fmt.Errorf("search: the plan costs epsilon %v, which is more than the budget of %v", p.Guarantee.Epsilon,
-			o.Budget.Epsilon)
+		return fmt.Errorf("search: the plan costs epsilon %v, which is more than the budget of %v",
+			p.Guarantee.Epsilon, o.Budget.Epsilon)
 	}
 	p.Facts = p.facts()
 	return nil

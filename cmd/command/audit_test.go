@@ -216,7 +216,7 @@ func TestAuditOfPairs(t *testing.T) {
 // Hidden steps cannot be attacked with the usual runs: the verdict says so.
 func TestAuditSaysWhereItHasNoPower(t *testing.T) {
 	code, out, errs := dyad(t, t.TempDir(), "lab", "audit", "convergent-descent", "-n", "20", "--runs", "400")
-	if code != exitOK || !strings.Contains(out, "no power") || !strings.Contains(out, "is NOT refuted by these runs") {
+	if code != exitOK || !strings.Contains(out, "no power") || !strings.Contains(out, "is NOT refuted by these runs; try more --runs, or") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	// If these runs cannot tell the gap from the gap of half the claim, the control gives a number of runs.

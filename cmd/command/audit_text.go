@@ -80,7 +80,7 @@ func writeTightness(b *strings.Builder, r *audit.Report) {
 			control += "; try more --canaries, or --method runs"
 		case r.RunsAtLeast > 0:
 			control += fmt.Sprintf("; at least about %d runs are needed, or a larger --epsilon", max(r.RunsAtLeast, r.Runs+1))
-		case r.Shift != nil:
+		case r.Shift != nil && r.Access != audit.BlackBox.String():
 			control += "; more --runs will not help, because gap/sd is too small; try a larger --epsilon"
 		default:
 			control += "; try more --runs, or a larger --epsilon"

@@ -176,7 +176,7 @@ func (p *packRows) finish(t *table) (*Packed, error) {
 			place := make([]int32, count)
 			order, _, err := engine.GroupRows(groups, h.Groups, count)
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("dataset: %w", err)
 			}
 			for at, k := range order {
 				place[k] = int32(at)

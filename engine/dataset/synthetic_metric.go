@@ -22,8 +22,7 @@ var metricKinds = map[string]struct {
 }{
 	"lin16": {16, 3, normal(func(c coins, x []float64) float64 { return c.flipped(x[0]+x[1], 0.1) })},
 	"shell20": {20, 3, normal(func(c coins, x []float64) float64 {
-		return c.flipped(x[0]*x[0]+x[1]*x[1]+x[2]*x[2]-2.37,
-			0)
+		return c.flipped(x[0]*x[0]+x[1]*x[1]+x[2]*x[2]-2.37, 0)
 	})},
 	"scaled12": {12, 3, normal(func(c coins, x []float64) float64 {
 		score := x[0] - x[1] + 0.8*(x[2]*x[2]-1) + 0.3*c.normal()
@@ -105,8 +104,8 @@ func SyntheticMetricKinds() []string { return slices.Sorted(maps.Keys(metricKind
 func SyntheticMetric(kind string, n int, seed uint64) (*engine.Records, error) {
 	m, ok := metricKinds[kind]
 	if !ok {
-		return nil, fmt.Errorf("dataset: SyntheticMetric: the kind is %q, but it must be one of %v", kind,
-			SyntheticMetricKinds())
+		return nil, fmt.Errorf("dataset: SyntheticMetric: the kind is %q, but it must be one of %v",
+			kind, SyntheticMetricKinds())
 	}
 	return drawn("SyntheticMetric", n, m.features, func() func(row []float64) float64 {
 		draw, a := m.kind(newCoins(seed, metricStream)), 1/math.Sqrt(float64(m.features))

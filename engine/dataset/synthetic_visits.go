@@ -34,8 +34,8 @@ func (v Visits) Validate() error {
 	case v.Persons < 2 || v.Persons > 9_000_000:
 		return fmt.Errorf("dataset: synthetic visits: %d persons, want 2 to 9000000", v.Persons)
 	case v.MaxRows < 1 || v.MaxRows > schema.DefaultRowsPerPerson:
-		return fmt.Errorf("dataset: synthetic visits: up to %d rows a person, want 1 to %d", v.MaxRows,
-			schema.DefaultRowsPerPerson)
+		return fmt.Errorf("dataset: synthetic visits: up to %d rows a person, want 1 to %d",
+			v.MaxRows, schema.DefaultRowsPerPerson)
 	case v.Rows < v.Persons || v.Rows > v.Persons*v.MaxRows:
 		return fmt.Errorf("dataset: synthetic visits: there are %d rows, but there must be %d to %d for %d persons "+
 			"with up to %d", v.Rows, v.Persons,

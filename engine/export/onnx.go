@@ -31,9 +31,8 @@ func (f *Function) ONNX() ([]byte, error) {
 		seen := map[string]bool{}
 		for _, in := range inputs {
 			if seen[in.Field] {
-				return nil, fmt.Errorf("export: two columns have the name %q in the file, but the inputs of an ONNX model need "+
-					"different names",
-					in.Field)
+				return nil, fmt.Errorf("export: two columns have the name %q in the file, but the inputs of an ONNX model "+
+					"need different names", in.Field)
 			}
 			seen[in.Field] = true
 		}
@@ -320,8 +319,7 @@ func (g *graph) category(in dataset.Input, factor float64) string {
 			keys, codes = append(keys, c.Text), append(codes, float32(c.Code))
 		}
 		code = g.cast(g.op(labelLookup, []string{in.Field}, stringsAttribute("keys_strings", keys),
-			floatsAttribute("values_floats", codes),
-			floatAttribute("default_float", float32(in.UnknownCode))), typeDouble)
+			floatsAttribute("values_floats", codes), floatAttribute("default_float", float32(in.UnknownCode))), typeDouble)
 	}
 	refused := g.on("Where", g.on("Equal", code, g.scalar(dataset.CodeRefused)), g.scalar(math.NaN()), g.scalar(0))
 	var out string

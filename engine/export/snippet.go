@@ -68,8 +68,7 @@ func (f *Function) snippet(write words) (*snippet, error) {
 			"the model as ONNX", len(w), maxSnippet)
 	}
 	s := &snippet{About: comments(f.About), Numbered: f.numbered(), Narrow: f.Encoder.Schema().IsNarrow(),
-		NonZeros: f.nonZeros(),
-		Factor:   f.Encoder.Factor(), Slack: f.slack()}
+		NonZeros: f.nonZeros(), Factor: f.Encoder.Factor(), Slack: f.slack()}
 	var places []int // indices of the inputs among Numbers and Categories
 	inputs := f.Encoder.Inputs()
 	for _, in := range inputs {

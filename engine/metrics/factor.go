@@ -123,8 +123,7 @@ func eigenpairs(s *mat.SymDense, diagonal bool) ([]float64, *mat.Dense, error) {
 func Transform(r *engine.Records, f MetricFactor) ([]float64, error) {
 	if f.Dim != r.Dim() || f.Rank < 0 || len(f.L) != f.Rank*f.Dim {
 		return nil, fmt.Errorf("metrics: a factor of %d x %d with %d entries does not fit records of %d features", f.Rank,
-			f.Dim,
-			len(f.L), r.Dim())
+			f.Dim, len(f.L), r.Dim())
 	}
 	out := make([]float64, r.Len()*f.Rank)
 	x := make([]float64, r.Dim())

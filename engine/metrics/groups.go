@@ -89,8 +89,7 @@ func (c *compensated) value() float64 { return c.sum + c.low }
 func checkGraded(scores, labels []float64, what string) error {
 	if len(scores) != len(labels) || int64(len(scores)) > 1<<31 || len(scores) == 0 {
 		return fmt.Errorf("metrics: there are %d scores and %d %s, but the numbers must be equal and from 1 to 2^31",
-			len(scores),
-			len(labels), what)
+			len(scores), len(labels), what)
 	}
 	for i, s := range scores {
 		if math.IsNaN(s) || math.IsNaN(labels[i]) || math.IsInf(labels[i], 0) {

@@ -113,8 +113,8 @@ func (l *Ledger) Compact() (Compacted, error) {
 	l.at("archive saved")
 	err = durable.Write(l.path, true, true, func() error {
 		l.at("compact written")
-		err := l.replaceHead(ledgerHead{Lines: st.lines, Hash: st.last.String(), NextLines: head.Lines, NextHash: head.Hash},
-			nil)
+		both := ledgerHead{Lines: st.lines, Hash: st.last.String(), NextLines: head.Lines, NextHash: head.Hash}
+		err := l.replaceHead(both, nil)
 		if err == nil {
 			l.at("both admitted")
 		}

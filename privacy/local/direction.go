@@ -98,8 +98,7 @@ func (m Direction) Channel() (*DirectionChannel, error) {
 			m.Bound)
 	case m.Pairs < 1 || m.Pairs > maxDirectionPairs:
 		return nil, fmt.Errorf("local: a private direction has %d pairs of candidates, but must have 1 to %d pairs",
-			m.Pairs,
-			maxDirectionPairs)
+			m.Pairs, maxDirectionPairs)
 	case m.Favoured < 0 || m.Favoured > m.Pairs:
 		return nil, fmt.Errorf("local: a private direction favours %d candidates, but may favour at most as many as it "+
 			"has pairs of candidates, which is %d",

@@ -54,8 +54,7 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 			}{
 				{"x of norm R_x with label 1 against label -1", along(p, 0, 1, 1), along(p, 0, 1, -1)},
 				{"x of norm R_x along the last axis against x of norm R_x opposite to the first axis, both with label 1",
-					along(p, p.Dim-1, 1, 1),
-					along(p, 0, -1, 1)},
+					along(p, p.Dim-1, 1, 1), along(p, 0, -1, 1)},
 			} {
 				st := p.Start()
 				st.Epoch, st.Visits, st.W = epoch, int64(epoch-1)*int64(p.Users), model.w

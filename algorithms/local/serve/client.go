@@ -19,8 +19,8 @@ import (
 
 // Limits bounds the protocols that a client accepts.
 type Limits struct {
-	// Epsilon is the limit for the sum of the privacy costs of all messages, those of this protocol and those
-	// of other protocols in the memory. It is required.
+	// Epsilon is the limit for the sum of the privacy costs of all messages of this protocol and of the
+	// other protocols in the memory. It is required.
 	Epsilon float64
 	// Epochs and Pairs bound the epochs and the pairs of random directions of a protocol, and so its work. If
 	// they are 0, DefaultEpochs and DefaultPairs apply.

@@ -98,8 +98,8 @@ func (m *Memory) read(path string) error {
 	}
 	plain := m.kept.Format == plainMemoryFormat
 	if m.kept.Format != memoryFormat && !plain {
-		return fmt.Errorf("it has format %q, but this program reads %q and %q", m.kept.Format, memoryFormat,
-			plainMemoryFormat)
+		return fmt.Errorf("it has format %q, but this program reads %q and %q",
+			m.kept.Format, memoryFormat, plainMemoryFormat)
 	}
 	for _, a := range m.kept.Answers {
 		if !(a.Epsilon > 0 && a.Epsilon <= local.MaxEpsilon) {

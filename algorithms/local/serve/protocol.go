@@ -56,10 +56,9 @@ func PublicPlan(p *local.Plan) Protocol {
 	}
 	q := Protocol{
 		Version: protocolVersion, Method: p.Method.String(), Loss: l, Dim: p.Dim, FeatureNorm: p.FeatureNorm,
-		Radius: p.Radius, Bias: p.Bias,
-		L2: p.L2, Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare,
-		Pairs:     p.Pairs,
-		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Guarantee: p.Guarantee,
+		Radius: p.Radius, Bias: p.Bias, L2: p.L2, Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon,
+		ResponseShare: p.ResponseShare, Pairs: p.Pairs, Threshold: p.Threshold, ThresholdStep: p.ThresholdStep,
+		Guarantee: p.Guarantee,
 	}
 	if p.Network != nil {
 		n := *p.Network

@@ -298,8 +298,8 @@ func (s *Service) check(m Submission) (local.Message, error) {
 		}
 	}
 	if m.Epoch != s.state.Epoch {
-		return local.Message{}, fmt.Errorf("%w: the message is for epoch %d, but the present epoch is %d", ErrEpoch, m.Epoch,
-			s.state.Epoch)
+		return local.Message{}, fmt.Errorf("%w: the message is for epoch %d, but the present epoch is %d",
+			ErrEpoch, m.Epoch, s.state.Epoch)
 	}
 	if s.last[m.User] == m.Epoch {
 		return local.Message{}, ErrTwice

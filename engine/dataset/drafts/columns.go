@@ -131,9 +131,8 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 // namesParts reports whether categories are names of the parts into which somebody has split the rows.
 func namesParts(categories []string) bool {
 	return len(categories) > 1 && !slices.ContainsFunc(categories, func(name string) bool {
-		return !slices.Contains([]string{"train", "training", "test", "testing", "valid", "validation", "val",
-			"dev", "holdout"},
-			strings.ToLower(name))
+		parts := []string{"train", "training", "test", "testing", "valid", "validation", "val", "dev", "holdout"}
+		return !slices.Contains(parts, strings.ToLower(name))
 	})
 }
 
@@ -242,8 +241,8 @@ func (c *draftColumn) line() []byte {
 	var text lines
 	text.addIf(true, "  - {name: %s", schema.QuoteYAML(c.Name))
 	text.addIf(c.Role != "", ", role: %s", c.Role)
-	text.addIf(c.Positive != "", ", positive: %s, negative: %s", schema.QuoteYAML(c.Positive),
-		schema.QuoteYAML(c.Negative))
+	text.addIf(c.Positive != "", ", positive: %s, negative: %s",
+		schema.QuoteYAML(c.Positive), schema.QuoteYAML(c.Negative))
 	text.addIf(c.Fold, ", fold: true")
 	if c.Range != nil {
 		text.addIf(true, ", range: [%s, %s]", parse.Format(c.Range[0]), parse.Format(c.Range[1]))

@@ -54,8 +54,8 @@ func (p *profile) named() ([]byte, error) {
 		text.addIf(a.MaxRowsPerPerson != 0, "max_rows_per_person: %d\n", a.MaxRowsPerPerson)
 	}
 	text.addIf(true, "format: %s\n", p.format)
-	text.addIf(p.format == schema.FormatCSV, "csv:\n  header: %v\n  delimiter: %s\n", p.csv.Header,
-		schema.QuoteYAML(p.csv.Delimiter))
+	text.addIf(p.format == schema.FormatCSV, "csv:\n  header: %v\n  delimiter: %s\n",
+		p.csv.Header, schema.QuoteYAML(p.csv.Delimiter))
 	text.addIf(p.format == schema.FormatXLSX && p.o.Sheet != "", "sheet: %s\n", schema.QuoteYAML(p.o.Sheet))
 	text.addIf(p.format == schema.FormatXLSX, "csv: # how the sheet is read\n  header: %v\n", p.csv.Header)
 	text.addIf(p.csv.Comment != nil, "  comment: %s # lines that begin so are skipped, here and in later files\n",

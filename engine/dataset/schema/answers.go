@@ -56,8 +56,7 @@ func ParseAnswers(text []byte) (map[string]Answer, error) {
 			return nil, fmt.Errorf("dataset: answers: %s; it belongs to a column, as in \"id: {role: person, persons: 900}\"",
 				said)
 		}
-		return nil, fmt.Errorf("dataset: answers: %s; want lines such as \"age: {range: [18, 110]}\"",
-			said)
+		return nil, fmt.Errorf("dataset: answers: %s; want lines such as \"age: {range: [18, 110]}\"", said)
 	}
 	for name, a := range answers {
 		if err := a.Check(name); err != nil {

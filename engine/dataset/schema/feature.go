@@ -276,7 +276,7 @@ func (f *Feature) names(column string) []string {
 const lowFrequencies = 3
 
 // low returns the number of outputs of f that an interaction multiplies, and the scale that makes their mean square
-// norm equal to that of a block, factor^2. A category has this norm already. A number without a basis has a third of
+// norm equal to factor^2, as in a block. A category has this norm already. A number without a basis has a third of
 // it. With K cosines, the first outputs alone have less than all K.
 func (f *Feature) low() (width int, scale float64) {
 	switch {

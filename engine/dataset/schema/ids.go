@@ -61,8 +61,8 @@ func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 		return &source.ParseError{File: file, Column: column, Rule: fmt.Sprintf(rule, numbers...)}
 	}
 	if alike != "" && alike != RefuseLookAlikes && alike != AllowLookAlikes {
-		return fmt.Errorf("dataset: look-alike ids are %q, but the value must be %s or %s", string(alike), RefuseLookAlikes,
-			AllowLookAlikes)
+		return fmt.Errorf("dataset: look-alike ids are %q, but the value must be %s or %s",
+			string(alike), RefuseLookAlikes, AllowLookAlikes)
 	}
 	at := make(map[string]int, len(ids))
 	for _, rule := range []string{ruleRecordSameID, ruleRecordAlike} {

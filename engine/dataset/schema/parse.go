@@ -20,7 +20,7 @@ import (
 )
 
 // LoadSchema reads and validates a schema file. If the memory of a draft lies next to the file (DraftedEnding), the
-// ranges and categories that are still equal to those of the draft are marked as taken from the data, unless the
+// ranges and categories that still equal the ones in the draft are marked as taken from the data, unless the
 // column has KnownFrom. This also holds if the schema no longer names the draft (Schema.Draft).
 func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }
 

@@ -279,8 +279,7 @@ func (v *validator) basis(where, basis string) {
 	case basis == BasisAuto && where == "" && !v.s.ByIndex():
 	case basis == BasisAuto && where != "":
 		v.addf("%sbasis: %s is only for the whole schema; the basis of a column is %s, %sK, %sK or %sK", where,
-			BasisAuto, BasisNone,
-			basisCurve, basisCosine, basisSpike)
+			BasisAuto, BasisNone, basisCurve, basisCosine, basisSpike)
 	case !ok && basis != BasisAuto:
 		v.addf("%sbasis is %q, want %s, %s, %sK, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto,
 			BasisNone, basisCurve, basisCosine, basisSpike, minCosines, maxCosines, basisCurve)
