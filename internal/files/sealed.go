@@ -9,8 +9,7 @@ import (
 	"dyad/internal/input"
 )
 
-// Damaged wraps an error about the content of a file in an error that says that the file
-// is damaged. It returns nil for nil.
+// Damaged wraps an error about the content of a file in an error with the words "is damaged". It returns nil for nil.
 func Damaged(err error) error {
 	if err != nil {
 		return fmt.Errorf("is damaged: %w", err)
