@@ -199,10 +199,8 @@ func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error
 		of: d.Source(), fresh: true, text: (*Clusters).size, load: LoadClusters,
 		made: func(o Run, r *algorithms.Result) (*Clusters, error) { return c.clusters(d, r, o) },
 		work: func(p algorithms.Options) (*algorithms.Result, error) {
-			return algorithms.Execute(ctx, c.Job(func(context.Context) ([]float64,
-				error) {
-				return mapped(c.metric, d.Records)
-			}), p)
+			job := func(context.Context) ([]float64, error) { return mapped(c.metric, d.Records) }
+			return algorithms.Execute(ctx, c.Job(job), p)
 		},
 	}.run(ctx, o)
 	if end == nil {

@@ -80,8 +80,7 @@ func (n Network) filled(task string, d int) (Network, error) {
 		return n, input.Errorf("dyad: the hidden layers have %v units; want at least 1 unit in each layer", n.Hidden)
 	case !(n.Clip > 0x1p-100 && n.Clip < 0x1p100) || !(n.Gain > 0x1p-100 && n.Gain < 0x1p100) && n.Kind == mlp:
 		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of the network are out of range; want numbers "+
-			"from 2^-100 to 2^100",
-			n.Clip, n.Gain)
+			"from 2^-100 to 2^100", n.Clip, n.Gain)
 	}
 	return n, nil
 }
@@ -251,8 +250,7 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	case o.Mode != algorithms.Certified:
 		return input.Errorf("dyad: networks are trained in certified mode, not %s, because no paper states noise for "+
 			"networks; to train a network without privacy, use another library; on public data, the noise at a large epsilon "+
-			"(1000) is negligible",
-			o.Mode)
+			"(1000) is negligible", o.Mode)
 	case o.Radius != 0:
 		return input.Errorf("dyad: a network takes no radius (--radius): every layer has a public ball of its own, set by " +
 			"its size and the gain")

@@ -132,8 +132,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	switch {
 	case (moments || metric) && t.asserted:
 		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg, because no constant of a loss is part of "+
-			"its guarantee",
-			c.Algorithm.Info().Name)
+			"its guarantee", c.Algorithm.Info().Name)
 	case metric && o.On.Precise():
 		return nil, input.Errorf("dyad: moment-metric does not take a precision (--precision), because its sums are in " +
 			"float64 and it has no pair gradients")

@@ -119,8 +119,7 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 	} {
 		if part.differs {
 			return "", badInput("--approved %s: the run and the page differ in the %s (%s); %s, or make a new page and have "+
-				"it approved",
-				f.Approved, part.name, part.with, part.remedy)
+				"it approved", f.Approved, part.name, part.with, part.remedy)
 		}
 	}
 	return digest, nil

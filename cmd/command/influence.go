@@ -96,8 +96,7 @@ func (c *influenceCmd) Run(a *app) error {
 	}
 	o.Estimate = func(seconds float64) {
 		a.note("dyad: --stability takes %s for the losses of %d left-out records; this time is an estimate from the first "+
-			"pairs",
-			algorithms.Duration(seconds), data.Records.Len())
+			"pairs", algorithms.Duration(seconds), data.Records.Len())
 	}
 	i, err := m.Influence(a.ctx, lib.NewData(data), o)
 	if err != nil {
@@ -158,8 +157,7 @@ func (r *influenceResult) text(top int) string {
 	fmt.Fprintln(&b)
 	if r.Pearson != nil {
 		line(&b, "check", "%d records were left out; the correlation of predicted and exact changes is %.4f, and that of "+
-			"their ranks is %.4f",
-			len(r.Checked), *r.Pearson, *r.Rank)
+			"their ranks is %.4f", len(r.Checked), *r.Pearson, *r.Rank)
 	} else if len(r.Checked) > 0 {
 		line(&b, "check", "%d records were left out; --json shows them", len(r.Checked))
 	}

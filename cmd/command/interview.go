@@ -207,8 +207,7 @@ func (i *interview) persons() error {
 			answer, err := i.read("Values of %s occur more than once. If the column names the person of a row, all rows of a "+
 				"person are protected together.\nHow many persons are there, a number that becomes public%s? [a number; "+
 				"\"public\" if the ids are public; n: the column names no persons; a second number caps the rows of a person, "+
-				"default %d] ",
-				screenText(c.Name), count, dataset.DefaultRowsPerPerson)
+				"default %d] ", screenText(c.Name), count, dataset.DefaultRowsPerPerson)
 			if err != nil {
 				return err
 			}

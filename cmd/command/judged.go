@@ -96,22 +96,23 @@ func (a *app) judged(path, ledgerPath string, trusted bool) (m *model, r judgeme
 	var text []byte
 	listed := ledgerPath != "" && exists(ledgerPath) && (trusted || m.Guarantee.Kind != privacy.Public)
 	if trusted || listed {
-		text, err = files.ReadStart(path, files.MaxModelBytes)
+		if text, err = files.ReadStart(path, files.MaxModelBytes); err != nil {
+			return nil, r, err
+		}
 	}
 	if trusted {
 		r.Verdict = checker.Check(text)
 	} else {
 		r.Verdict = m.Verdict()
 	}
-	if err == nil && listed && r.Verdict.Verdict != checker.Refused {
-		r, err = r.compared(m, text, "", ledgerPath, true)
+	if listed && r.Verdict.Verdict != checker.Refused {
+		if r, err = r.compared(m, text, "", ledgerPath, true); err != nil {
+			return nil, r, err
+		}
 	}
-	if err == nil && trusted && r.Verdict.Verdict == checker.Refused {
-		err = badInput("%s is refused: %s. No page is written about this file; \"dyad verify %s\" prints the whole verdict",
+	if trusted && r.Verdict.Verdict == checker.Refused {
+		return nil, r, badInput("%s is refused: %s. Nothing was written; \"dyad verify %s\" prints the whole verdict",
 			path, r.Why, path)
-	}
-	if err != nil {
-		return nil, r, err
 	}
 	a.say(m.Guarantee.Kind, path, r.Verdict)
 	return m, r, nil
@@ -122,8 +123,8 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	switch {
 	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:
 	case v.Verdict == checker.Refused: // written even with --quiet
-		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; no run confirms its statements on privacy\n", path,
-			v.Why)
+		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; no run confirms its statements on privacy\n",
+			path, v.Why)
 	case v.Verdict == checker.NotChecked:
 		a.note("dyad: %s is not checked: dyad verify %s", path, path)
 	default:
@@ -250,8 +251,8 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	return nil
 }
 
-// errUnplanned is the error for a charge by an earlier version, which stored no hash of a plan. All other
-// properties equal those of the model.
+// errUnplanned is the error for a charge by an earlier version, which stored no hash of a plan. Its other
+// properties equal the model's.
 var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, but no hash of " +
 	"the plan, because an earlier version charged the run")
 

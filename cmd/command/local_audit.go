@@ -92,8 +92,7 @@ func localAuditText(r *localaudit.Report) string {
 		line(&b, "control", "the attack refutes a claim of half as much, so it would detect a leak of twice the claim")
 	default:
 		line(&b, "control", "the attack does NOT refute a claim of half as much, so it has too little power; try "+
-			"more --runs, "+
-			"fewer epochs or a smaller --epsilon")
+			"more --runs, fewer epochs or a smaller --epsilon")
 	}
 	verdict := pick(r.Holds(), "the claim is not refuted, but this does not prove the claim", "THE CLAIM IS REFUTED")
 	line(&b, "verdict", "%s", verdict)

@@ -216,8 +216,7 @@ func (a *app) charged(err error) error {
 			"the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
 	} else if c != nil {
 		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; the result of this attempt "+
-			"was discarded",
-			c.Run)
+			"was discarded", c.Run)
 	}
 	if errors.Is(err, ledger.ErrResume) || errors.Is(err, algorithms.ErrCheckpoint) {
 		return asInput(err)

@@ -122,8 +122,7 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 		d, err = a.readData(from, s, o)
 	case len(from.names) > 1:
 		return nil, badInput("--data %s is standard input, which is not combined with files; to read several files, "+
-			"name only files",
-			standardInput)
+			"name only files", standardInput)
 	default:
 		d, err = dataset.LoadReader("standard input", &liveReader{ctx: a.ctx, r: a.stdin}, s, o)
 		err = a.asInput(err)

@@ -236,8 +236,7 @@ func (c *charges) add(s *page.Section) {
 		}
 		s.Text = append(s.Text, fmt.Sprintf("The total, and what is left under a cap on it, hold if the budgets were fixed "+
 			"before the first run. If budgets were chosen by looking at earlier results, the total is %s at delta = %.4g.",
-			looking,
-			c.spent.Delta))
+			looking, c.spent.Delta))
 	}
 	holds := c.away == "" && !slices.ContainsFunc(c.runs,
 		func(r chargedRun) bool { return r.FromData || r.DraftAway || r.Seeded })

@@ -109,10 +109,11 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 		table.Add(fmt.Sprintf("%.4g", p.Threshold), between(p.Sensitivity), between(p.Specificity), between(p.Accuracy))
 	}
 	s.Tables = append(s.Tables, table)
-	return s, drawn(&s, experiment.Figure{Title: "Distributions of scores", X: "score",
-		Y: "share with at least this score", Curves: above[:]},
-		"For each class, the share of records whose score is at least the value on the axis, at the thresholds of "+
-			"the table, with intervals.")
+	distributions := experiment.Figure{Title: "Distributions of scores", X: "score",
+		Y: "share with at least this score", Curves: above[:]}
+	err = drawn(&s, distributions, "For each class, the share of records whose score is at least the value on the axis, "+
+		"at the thresholds of the table, with intervals.")
+	return s, err
 }
 
 // releasedCurve returns the ROC curve of released figures with its band. If the figures are too uncertain, it

@@ -110,10 +110,8 @@ func (c *searchCmd) search(a *app) error {
 		runFlags: c.runFlags, as: as, inputs: c.Data.and(append(c.Models, c.Schema, c.Labels, c.Candidates)...),
 		doing: "training", page: c.pageFlag, outcome: &r.runOutcome,
 		plan: func() (p planned, err error) {
-			if s, data, err = c.planned(func(of *dataset.Schema) (*lib.Data, lib.Shape,
-				error) {
-				return c.read(a, of, &r.Heldout)
-			}); err != nil {
+			read := func(of *dataset.Schema) (*lib.Data, lib.Shape, error) { return c.read(a, of, &r.Heldout) }
+			if s, data, err = c.planned(read); err != nil {
 				return p, err
 			}
 			schema := data[0].Schema()

@@ -169,8 +169,7 @@ func arguments(command, argument string) string {
 		return fmt.Sprintf("unexpected argument %s; is it the outcome? Then %s FILE --label %s", argument, command, argument)
 	case "dyad export":
 		return fmt.Sprintf("unexpected argument %s; name the file to write with -o %s, and its format with a flag "+
-			"such as --onnx",
-			argument, argument)
+			"such as --onnx", argument, argument)
 	case "dyad ledger":
 		switch argument {
 		case "list", "ls", "print":

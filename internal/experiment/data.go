@@ -242,10 +242,8 @@ func generators() map[string]generator {
 		"ar1":    {true, dataset.SyntheticAR1},
 	}
 	for _, kind := range dataset.SyntheticMetricKinds() {
-		all[kind] = generator{false, func(n, _ int, seed uint64) (*engine.Records,
-			error) {
-			return dataset.SyntheticMetric(kind, n, seed)
-		}}
+		draw := func(n, _ int, seed uint64) (*engine.Records, error) { return dataset.SyntheticMetric(kind, n, seed) }
+		all[kind] = generator{false, draw}
 	}
 	return all
 }

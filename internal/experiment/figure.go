@@ -76,8 +76,7 @@ func (f Figure) Save(path string) error {
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	if !slices.Contains(Formats(), format) {
 		return &InputError{fmt.Errorf("experiment: a figure can be written as %s, but the name %s has none of these "+
-			"endings",
-			strings.Join(Formats(), ", "), path)}
+			"endings", strings.Join(Formats(), ", "), path)}
 	}
 	var b bytes.Buffer
 	if err := f.Write(&b, format); err != nil {
@@ -114,8 +113,7 @@ func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 		if len(c.X) == 0 || len(c.Y) != len(c.X) || c.Low == nil && c.SE != nil && len(c.SE) != len(c.X) ||
 			c.Low != nil && (len(c.Low) != len(c.X) || len(c.High) != len(c.X)) {
 			return nil, plot.Legend{}, fmt.Errorf("experiment: the numbers of x values, y values and errors of the curve "+
-				"%s must be equal, but they are %d, %d and %d",
-				c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
+				"%s must be equal, but they are %d, %d and %d", c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
 		}
 		left, right = min(left, slices.Min(c.X)), max(right, slices.Max(c.X))
 	}

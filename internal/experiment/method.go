@@ -351,7 +351,7 @@ func snake(name string) string {
 	return b.String()
 }
 
-// loss returns the loss of the method: that of its options, or the task's.
+// loss returns the loss that the method's options name, or the loss of the task.
 func (m *method) loss(task string) engine.Loss {
 	if m.settings.loss != nil {
 		return m.settings.loss

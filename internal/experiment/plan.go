@@ -296,8 +296,7 @@ func (p *Plan) check() error {
 			strings.Join(measures(), ", "))
 	case !(p.ObjectiveL2 >= 0) || math.IsInf(p.ObjectiveL2, 0) || p.ObjectiveL2 > 0 && p.Measure == "":
 		return p.at("objective_l2", "objective_l2 is %v, but must be a finite number of at least 0; a positive number "+
-			"also needs a measure",
-			p.ObjectiveL2)
+			"also needs a measure", p.ObjectiveL2)
 	case p.DeltaRule != "" && (p.DeltaRule != "1/n" || p.Delta != nil):
 		return p.at("delta_rule", "delta_rule is %q, but the only rule is 1/n, and a plan with delta_rule must not "+
 			"have delta", p.DeltaRule)
@@ -330,8 +329,7 @@ func (p *Plan) check() error {
 	}
 	if p.Reference != "" && p.reference() == nil {
 		return p.at("reference", "reference %q is not a method of the plan; write the method as the CSV does (name, or "+
-			"name and options)",
-			p.Reference)
+			"name and options)", p.Reference)
 	}
 	if runs := p.Runs(); runs > maxRuns {
 		return fmt.Errorf("the plan has %d runs, want at most %d", runs, maxRuns)

@@ -184,8 +184,11 @@ func (t *table) part() string {
 }
 
 func parseRow(line string) (r Row, err error) {
-	f, _ := csv.NewReader(strings.NewReader(line)).Read()
-	return r, parseCSV(&r, f)
+	f, err := csv.NewReader(strings.NewReader(line)).Read()
+	if err == nil {
+		err = parseCSV(&r, f)
+	}
+	return r, err
 }
 
 // head sorts the comments of a table: plan, machines, data, peers, others.

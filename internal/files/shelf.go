@@ -266,7 +266,7 @@ func (s *Shelf) Attach(o *algorithms.Options) {
 	SweepKept(o.Ledger, s.folders()...)
 }
 
-// SweepKept removes kept files that are no longer needed from folders. Such a file belongs to a run in this ledger,
+// SweepKept removes unneeded kept files from folders. An unneeded file belongs to a run in this ledger,
 // and the ledger records no release of the run or the release of another file. SweepKept does not remove
 // files that a running program has locked, files whose release the ledger records, and files of runs that are
 // not in the ledger.

@@ -118,8 +118,7 @@ func debian(t target, program []byte, papers []file) (file, error) {
 	control := fmt.Sprintf("Package: dyad\nVersion: %s\nArchitecture: %s\nMaintainer: the authors of "+
 		"Dyad\nInstalled-Size: %d\nDepends: libc6\nSection: science\nPriority: optional\nDescription: pairwise learning "+
 		"with differential privacy\n Trains ranking, metric and pairwise models with differential privacy,\n keeps a ledger "+
-		"of what was spent, and audits its own claims.\n",
-		dyad.Version, t.processor, (size+1023)/1024)
+		"of what was spent, and audits its own claims.\n", dyad.Version, t.processor, (size+1023)/1024)
 	data, err := tarball(files)
 	if err != nil {
 		return file{}, err

@@ -147,8 +147,7 @@ func (p *part) licence() (string, error) {
 		}
 		if !known {
 			return "", fmt.Errorf("%s has the licence %s, which this program does not know; read the licence, and add it "+
-				"if it is permissive",
-				p.name, name)
+				"if it is permissive", p.name, name)
 		}
 	}
 	if slices.Contains(found, "BSD-3-Clause") {

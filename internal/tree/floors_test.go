@@ -3,9 +3,11 @@ package tree
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -106,7 +108,8 @@ func TestFilesStandOnFloors(t *testing.T) {
 	}
 }
 
-// Files that all use each other have no floors, and files that use each other in one direction have.
+// Files that all use each other have no floors, and files that use each other in one direction have. A file uses
+// another by the name of a declaration, and not by the names of fields and methods.
 func TestFloorsAreFound(t *testing.T) {
 	t.Chdir("../..")
 	circle, chain := uses{}, uses{}
@@ -123,5 +126,16 @@ func TestFloorsAreFound(t *testing.T) {
 	}
 	if up := upward(chain); len(up) != 0 {
 		t.Errorf("files that use each other in one direction look upward: %s", up)
+	}
+	files := map[string]*ast.File{}
+	for name, text := range map[string]string{
+		"upper.go": "package x\n\nvar v = value{Upper: 1}\n\nfunc Upper() { v.method() }\n",
+		"lower.go": "package x\n\ntype value struct{ Upper, v int }\n\nfunc (x value) method() { x.Upper = x.v }\n",
+	} {
+		files[name] = must.Get(parser.ParseFile(token.NewFileSet(), name, text, 0))(t)
+	}
+	want := uses{"upper.go": {"lower.go": true}, "lower.go": {}}
+	if got := arrowsOf(files); !reflect.DeepEqual(got, want) {
+		t.Errorf("the uses are %v, want %v", got, want)
 	}
 }

@@ -97,7 +97,7 @@ func Items(files, schemas fs.FS) ([]Item, error) {
 
 var digits = regexp.MustCompile("[0-9]+")
 
-// ordered returns a name that is before those of later items: figure2 before figure10.
+// ordered returns a name to sort by, which puts figure2 before figure10.
 func ordered(name string) string {
 	return digits.ReplaceAllStringFunc(name, func(n string) string { return fmt.Sprintf("%4s", n) })
 }

@@ -52,8 +52,7 @@ func (r results) settings(b *strings.Builder) {
 		largest[data.Name] = slices.Max(data.N)
 	}
 	fmt.Fprintf(b, "\n## %s\n\n| data | n | d | epsilon | delta | algorithm | claimed | literal | epsilon that its noise "+
-		"proves | certified | %s |\n|%s\n",
-		r.Title, r.ours(), strings.Repeat("---|", 11))
+		"proves | certified | %s |\n|%s\n", r.Title, r.ours(), strings.Repeat("---|", 11))
 	for _, c := range r.compare() {
 		claimed := number(c.paper)
 		if len(r.Paper.Rows) == 0 {

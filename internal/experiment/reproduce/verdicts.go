@@ -78,7 +78,7 @@ type measured struct {
 	certified, literal string
 	changed            string
 	proved             string // epsilon of the literal noise
-	changedProved      string // of that of the changed schedule
+	changedProved      string // epsilon of the noise of the changed schedule
 	least              string // smallest n at which paper mode takes a step
 }
 
