@@ -369,7 +369,7 @@ func (s *reusing) Release(x []float64, c privacy.Certificate, m privacy.Mechanis
 	return nil
 }
 
-// late keeps the state of a step as that of the step before: it is made again.
+// late keeps the state of a step as the state of the step before, so the step is made again.
 func late(t algorithms.Tracker) algorithms.Tracker {
 	keep := t.OnKeep
 	t.OnKeep = func(done int, order []int32, vectors ...[]float64) { keep(done-1, order, vectors...) }

@@ -156,8 +156,8 @@ func TestRegretBound(t *testing.T) {
 	}
 }
 
-// The average is that of the start and of all releases but the last ([Huai20]
-// equation 6), also with a secret state, where it is not that of the iterates.
+// The average is over the start and all releases but the last ([Huai20]
+// equation 6), also with a secret state, where it is not the average of the iterates.
 func TestStreamAverage(t *testing.T) {
 	for _, a := range []Stream{OnPairC{}, OnPairC{Reading: SecretState}, DPFTRL{}, OnGIGA{}} {
 		p := must.Get(a.Plan(streamSpec(t, StreamOptions{Horizon: 30}, 0, a.Info().Modes[0])))(t)

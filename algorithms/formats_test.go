@@ -30,7 +30,7 @@ func goldenFile(t *testing.T, name string, make func(b *bytes.Buffer)) []byte {
 }
 
 // States and checkpoints of this version of the format are read to the last bit, whichever program of the version wrote them. A new
-// version of a format comes with a file of its own; those of old versions may be refused (docs/formats.md).
+// version of a format comes with a file of its own; files of old versions may be refused (docs/formats.md).
 func TestFilesOfThisVersionAreRead(t *testing.T) {
 	p := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 20, Buffer: 4}, 0, Certified)))(t)
 	text := goldenFile(t, "stream-4.state", func(b *bytes.Buffer) {

@@ -43,7 +43,7 @@ var (
 	bentLines  = []float64{1, 0, 1. / 3, 1, 1, 0, 1. / 3}
 )
 
-// Straight models stay, bends that stand out stay, those of noise alone go, and no change of lines reaches lower energy than what is left.
+// Straight models stay, bends that stand out stay, bends of noise alone go, and no change of lines reaches lower energy than what is left.
 func TestBendsOfNoiseAreShrunk(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 14))
 	straight := make([]float64, 7)

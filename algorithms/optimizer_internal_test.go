@@ -44,7 +44,7 @@ func TestAdamSubtractsNoise(t *testing.T) {
 	}
 }
 
-// Rates are those of the documentation, and every decay keeps the path that it was given.
+// Rates are as documented, and every decay keeps the path that it was given.
 func TestDecays(t *testing.T) {
 	for _, c := range []struct {
 		decay string

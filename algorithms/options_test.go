@@ -9,7 +9,7 @@ import (
 	"dyad/internal/must"
 )
 
-// TestWithSetsEveryOption: every exported field of an algorithm is an option, also those of the
+// TestWithSetsEveryOption: every exported field of an algorithm is an option, also the fields of the
 // releases that it shares with another; nothing is ignored, and the original stays as it is.
 func TestWithSetsEveryOption(t *testing.T) {
 	count := 0

@@ -30,7 +30,7 @@ func newSpecOf(t *testing.T, loss engine.Loss, n, d int, radius, l2 float64, b p
 	return must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: loss, Radius: radius}, l2, b, m))(t)
 }
 
-// sigma is that of a plan's Gaussian noise, 0 for other noise.
+// sigma returns the standard deviation of a plan's Gaussian noise, or 0 for other noise.
 func sigma(p *algorithms.Plan) float64 {
 	g, _ := p.Noise().(privacy.Gaussian)
 	return g.Sigma

@@ -12,7 +12,7 @@ import (
 )
 
 // The algorithms whose work grows with n^2 tell their time and a faster way in every plan for many records; for few
-// records, and where the work is small, nobody is warned.
+// records, and where the work is small, there is no warning.
 func TestSlowPlansTellAFasterWay(t *testing.T) {
 	warned := func(a algorithms.Algorithm, n int, l2 float64) string {
 		t.Helper()

@@ -15,7 +15,7 @@ import (
 	"dyad/privacy"
 )
 
-// covers says that a certificate is at least exact, and in real arithmetic little more.
+// covers reports whether a certificate is at least exact, and in real arithmetic little more.
 func covers(c privacy.Certificate, exact float64) bool {
 	return c.Sensitivity() >= exact*(1-1e-12) && c.ExactSensitivity() <= exact*(1+1e-6)
 }

@@ -61,7 +61,7 @@ func TestSquareRootToeplitz(t *testing.T) {
 	}
 }
 
-// C^-1 (C x) = x, and the prefix noise is that of the dense A C^-1.
+// C^-1 (C x) = x, and the prefix noise is the noise of the dense A C^-1.
 func TestToeplitzFilterInverts(t *testing.T) {
 	const rows, d = 40, 3
 	f := must.Get(SquareRootToeplitz(rows))(t)

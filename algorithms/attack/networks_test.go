@@ -85,7 +85,7 @@ func TestNetworkReplays(t *testing.T) {
 	}
 }
 
-// peeking is Adam whose second moments are those of the gradients before their noise.
+// peeking is Adam with the second moments of the gradients before their noise.
 type peeking struct {
 	algorithms.GradientPerturbation
 }

@@ -24,7 +24,7 @@ func partTarget(t *testing.T, name string, epsilon float64) audit.Target {
 	return must.Get(audit.Worst(context.Background(), a, p, 1))(t)
 }
 
-// The report of parts, in any order and read back from files, is that of one audit, number for
+// The report of parts, in any order and read back from files, is the report of one audit, number for
 // number; and what is missing, there twice or foreign is refused.
 func TestPartsOfAnAuditMakeOneAudit(t *testing.T) {
 	ctx := context.Background()

@@ -15,7 +15,7 @@ import (
 )
 
 // TestAuditOfPersons: the worst case of persons, whose neighbour has one row in place of many,
-// does not refute a plan for persons; and it does refute one whose noise is that of as many
+// does not refute a plan for persons; and it does refute a plan whose noise is for as many
 // persons as there may be rows.
 func TestAuditOfPersons(t *testing.T) {
 	const persons, most = 20, 8

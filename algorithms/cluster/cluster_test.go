@@ -55,7 +55,7 @@ func TestCentresAreFound(t *testing.T) {
 	}
 }
 
-// The noise that a plan states is that of the runs.
+// The noise that a plan states is the noise of the runs.
 func TestStatedNoiseIsThatOfRuns(t *testing.T) {
 	const n, repeats = 2000, 200
 	p := planOf(t, cluster.Options{Records: n, Clusters: 1, Dim: 2, Radius: 1, Rounds: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}})

@@ -56,7 +56,7 @@ func TestFiguresAgree(t *testing.T) {
 	}
 }
 
-// The interval that a plan expects is as wide as those of evaluations of normal scores are on the average.
+// The interval that a plan expects is as wide as the intervals of evaluations of normal scores on average.
 func TestExpectedIntervals(t *testing.T) {
 	for _, o := range []evaluate.Options{
 		{Records: 300, Budget: privacy.Budget{Epsilon: 0.5, Delta: 1e-4}},

@@ -198,7 +198,7 @@ func TestRightCountsOfNeighbours(t *testing.T) {
 	}
 }
 
-// The rank sum is that of all pairs, whatever the scores are.
+// The rank sum is over all pairs, whatever the scores are.
 func TestEveryScoreHasAPlace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	values := []float64{math.Inf(-1), -1e308, -1, -5e-324, math.Copysign(0, -1), 0, 1, math.Inf(1), math.NaN()}

@@ -177,7 +177,7 @@ func TestPersonSumsAreExact(t *testing.T) {
 	}
 }
 
-// TestPersonsOfOneRowAreRecords: with one row a person, the figures are those of records, but for the
+// TestPersonsOfOneRowAreRecords: with one row a person, the figures equal the figures of records, but for the
 // factor of the pairs within persons in the intervals of figures over pairs.
 func TestPersonsOfOneRowAreRecords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))

@@ -81,7 +81,7 @@ func TestHostileServerLearnsNothingFromSilence(t *testing.T) {
 }
 
 // A protocol that comes from a server is planned in a bounded time: all its epochs at a
-// threshold that nobody reaches took the square of their number.
+// threshold that no record reaches took the square of their number.
 func TestHostileProtocolEnds(t *testing.T) {
 	p := protocol(local.Prestige)
 	p.Threshold, p.ThresholdStep = 1e9, 1e-9

@@ -315,7 +315,7 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 	}
 }
 
-// xorUsers are records of two features and a third without meaning; the label is that of the signs.
+// xorUsers are records of two features and a third without meaning; the label depends on the signs.
 func xorUsers(t *testing.T, n int, seed uint64) *engine.Records {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))

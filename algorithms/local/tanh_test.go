@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// tanh is that of package math up to an absolute error of 4 2^-53, odd, and within [-1, 1].
+// tanh equals the function of package math up to an absolute error of 4 2^-53, odd, and within [-1, 1].
 func TestTanh(t *testing.T) {
 	for k := -400; k <= 400; k++ {
 		for _, z := range []float64{float64(k) / 16, math.Ldexp(1.3, k)} {

@@ -23,7 +23,7 @@ func unusable() map[string]engine.Record {
 }
 
 // A record that cannot be used sends what a record out of the curriculum with features 0
-// sends, bit for bit, and draws as much: nobody can tell, and the user is not silent.
+// sends, bit for bit, and draws as much: no server can tell, and the user is not silent.
 func TestUnusableRecordsSendTheMessageOfZero(t *testing.T) {
 	for _, m := range []local.Method{local.Prestige, local.DJW, local.PrestigeParticipation} {
 		for _, pairs := range []int{1, 8} {

@@ -27,7 +27,7 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// The exit codes of the program of this test: those of dyad.
+// The exit codes of the program of this test are the exit codes of dyad.
 const (
 	exitOK        = 0
 	exitFailure   = 1

@@ -121,7 +121,7 @@ func TestMomentsOfPairsLearn(t *testing.T) {
 				square += v * v / float64(s.Pairs)
 			}
 		}
-		// Differences are clipped, so those of data are longer.
+		// Differences are clipped, so the differences of the data are longer.
 		if root := math.Sqrt(square); !(root > 3 && root < 12) {
 			t.Errorf("%s: root mean square distance %v, want the margin 3 or some times more", mode, root)
 		}

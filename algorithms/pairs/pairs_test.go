@@ -149,7 +149,7 @@ func TestReplacingAnIndividualStaysWithinTheCertificate(t *testing.T) {
 	}
 }
 
-// adversarial is that of docs/theory.md#pair-clipping: kappa = 1 pair in one batch of batchSize, all rows of W
+// adversarial is the case of docs/theory.md#pair-clipping: kappa = 1 pair in one batch of batchSize, all rows of W
 // equal, a label flip that reverses a saturated gradient in every row.
 func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p *pairs.Plan) {
 	s := pairs.Spec{

@@ -189,7 +189,7 @@ func TestTuplePlansRefuse(t *testing.T) {
 	}
 }
 
-// The noise is that of the formula: an epoch of one batch has the sensitivity 2/tuples,
+// The noise follows the formula: an epoch of one batch has the sensitivity 2/tuples,
 // whatever the number of batches costs more, and all pairs 4/n.
 func TestTupleNoise(t *testing.T) {
 	s := tupleSpec()

@@ -48,7 +48,7 @@ func sources(t *testing.T) (names []string) {
 	return names
 }
 
-// The sections that the checker names are those of docs/theory.md with these titles.
+// The sections that the checker names are in docs/theory.md with these titles.
 func TestSectionsAreThoseOfTheTheory(t *testing.T) {
 	text := must.Get(os.ReadFile("../theory.md"))(t)
 	for number, title := range map[string]string{

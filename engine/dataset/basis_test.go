@@ -245,7 +245,7 @@ func TestSpikesAreOfTheSchema(t *testing.T) {
 	}
 }
 
-// The lines of a basis are straight in the place of a number, or nearly: a score with these weights has no bend but those of the series.
+// The lines of a basis are straight in the place of a number, or nearly: a score with these weights has no bend but the bends of the series.
 func TestLinesOfABasisAreStraight(t *testing.T) {
 	for basis, most := range map[string]float64{"none": 1e-12, "curve:3": 1e-12, "cosine:5": 0.045, "spike:5": 0.045} {
 		s := mustSchema(t, "data_id: d\nbasis: "+basis+"\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 6], transform: log1p}\n  - {name: c, categories: [x, y, z]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n")

@@ -222,7 +222,7 @@ func TestExpand(t *testing.T) {
 	}
 }
 
-// Errors name the file, and rows are those of this file.
+// Errors name the file, and count the rows of this file.
 func TestListErrors(t *testing.T) {
 	const header = "person,a,sex,out\n"
 	const row = "p1,0.5,f,1\n"

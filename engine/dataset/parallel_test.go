@@ -375,7 +375,7 @@ func checkQuick(t *testing.T, s string) (quick bool) {
 	return quick
 }
 
-// Numbers of up to 7 digits are quick, wherever their point is, and so are those of 7 bytes without a sign.
+// Numbers of up to 7 digits are quick, wherever their point is, and so are numbers of 7 bytes without a sign.
 func TestQuickNumberHasTheBitsOfStrconv(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for range 100_000 {

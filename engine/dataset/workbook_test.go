@@ -149,7 +149,7 @@ func TestFormulasWithoutResults(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	book := excelize.NewFile() // whose results are those of a spreadsheet program
+	book := excelize.NewFile() // whose results are the results of a spreadsheet program
 	for i, row := range [][]any{{"a", "b", "y"}, {1.5, 3.0, "ja"}, {2.5, 5.0, "nein"}, {4.25, 8.5, "ja"}, {4.25, 9.5, "nein"}} {
 		try(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
 		if i > 0 { // the result stays

@@ -9,7 +9,7 @@ import (
 	"dyad/internal/must"
 )
 
-// TestDeLongDifferenceIsItsDefinition: the variance is that of the two scores less twice their
+// TestDeLongDifferenceIsItsDefinition: the variance is the sum of the variances of the two scores less twice their
 // covariance, from all pairs one by one.
 func TestDeLongDifferenceIsItsDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// minDelta is where deltas end, as those of the accountants do.
+// minDelta is the smallest delta, here and in the accountants.
 const minDelta = 1e-300
 
 // A DiscreteGaussian is the law on the integers with P(k) proportional to

@@ -57,7 +57,7 @@ func TestEveryEventIsRecorded(t *testing.T) {
 	}
 }
 
-// forgetful says too little of itself: nobody takes it for cheap.
+// forgetful says too little of itself, and no accountant takes it for cheap.
 type forgetful struct {
 	PublicEvent
 	said *facts

@@ -8,8 +8,8 @@ import (
 	"dyad/internal/must"
 )
 
-// With no batches the total is that of GDP; with batches it is at most that of known
-// ones, at least that of the rest, and composes any mixture.
+// With no batches the total is the total of GDP. With batches it is at most the total of known
+// ones, at least the total of the rest, and composes any mixture.
 func TestTotal(t *testing.T) {
 	gauss := Repeat(GaussianEvent{Sensitivity: 1, Sigma: 5}, 3)
 	batch := Repeat(WithoutReplacementEvent{Event: GaussianEvent{Sensitivity: 1, Sigma: 1.2}, Batch: 10, Records: 200}, 40)

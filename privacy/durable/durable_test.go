@@ -129,7 +129,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// Sweep removes what nobody holds; what is published while it looks stays.
+// Sweep removes what no program holds; what is published while it looks stays.
 func TestSweep(t *testing.T) {
 	dir := t.TempDir()
 	living := must.Get(Create(dir, TempPrefix, ""))(t)

@@ -37,7 +37,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("%d bytes were cut, %v", cut, err)
 	}
 	want("one\n")
-	// The sync and then the removal fail: nobody knows what is there, so nothing more is taken.
+	// The sync and then the removal fail. What is there is unknown, so nothing more is taken.
 	err := l.Append([]byte("two\n"), func() { _ = f.Close() })
 	if again := l.Append([]byte("two\n"), nil); !errors.Is(err, ErrUncertain) || !errors.Is(again, ErrUncertain) {
 		t.Errorf("a log that fails: %v, then %v", err, again)

@@ -153,7 +153,7 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 			"line; the run of this line was never started; the bytes are now in %s", l.path, len(st.torn), aside)
 	}
 	if len(st.torn) > 0 || st.headBehind {
-		// A line after those of the head was written but perhaps not synced: Cut syncs it before the head is
+		// A line after the lines of the head was written but perhaps not synced. Cut syncs it before the head is
 		// written.
 		file, err := l.open(st.size)
 		if err == nil {

@@ -47,7 +47,7 @@ func TestLedgerAddsUpOneUnit(t *testing.T) {
 	if text := s.String(); !strings.Contains(text, "one record; one pair") || !strings.Contains(text, "no total") {
 		t.Errorf("the summary hides the units: %s", text)
 	}
-	// Exact releases protect nobody, whatever the unit: infinite, and not a mixture.
+	// Exact releases protect no record, whatever the unit: infinite, and not a mixture.
 	accepted("exact", "one record", pure, "")
 	accepted("exact", "nobody", account.NonPrivateEvent{}, "no finite epsilon")
 	if s := summary("exact"); s.Mixed || !math.IsInf(s.Epsilon, 1) {

@@ -13,7 +13,7 @@ import (
 	randomiser "dyad/privacy/local"
 )
 
-// networkPlan is that of a network with 4 hidden units for 2 features; gradients of the loss -u are clipped.
+// networkPlan plans a network with 4 hidden units for 2 features; gradients of the loss -u are clipped.
 func networkPlan(t *testing.T, m local.Method, epsilon float64, pairs int) *local.Plan {
 	t.Helper()
 	p := plan(t, m, epsilon, pairs).Protocol

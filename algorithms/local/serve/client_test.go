@@ -225,7 +225,7 @@ func TestLossesOfTheLibraryAreServed(t *testing.T) {
 	must.Fail(serve.Open(t.TempDir(), planOf(t, p)))(t, "at most 128", "a loss that clients refuse")
 }
 
-// A server sends nobody elsewhere, neither with the client of a Remote nor without one.
+// A server sends no client elsewhere, neither with the client of a Remote nor without one.
 func TestRemoteFollowsNoRedirect(t *testing.T) {
 	visited := 0
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visited++ }))

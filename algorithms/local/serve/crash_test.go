@@ -91,7 +91,7 @@ func answers(ctx context.Context, dir, address, user string, stage func(string))
 	return err
 }
 
-// freeAddress is an address that nobody listens on.
+// freeAddress is an address on which no program listens.
 func freeAddress(t testing.TB) string {
 	t.Helper()
 	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
@@ -100,7 +100,7 @@ func freeAddress(t testing.TB) string {
 }
 
 // A server is killed again and again, and clients lose their connections and are killed after
-// each of their stages. In the end every user has exactly one message in each epoch, nobody
+// each of their stages. In the end every user has exactly one message in each epoch, no user
 // remembers two, and another server on the same directory has the same state.
 func TestKilledServerAndClients(t *testing.T) {
 	users, kills := 10, 6

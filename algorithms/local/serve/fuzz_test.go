@@ -136,7 +136,7 @@ func FuzzMemory(f *testing.F) {
 	})
 }
 
-// Keys and tokens are refused, or they are those of the file.
+// Keys and tokens are refused, or they are the ones in the file.
 func FuzzTokenKey(f *testing.F) {
 	f.Add([]byte(tokenKeyHeader + "0000000000000000000000000000000000000000000000000000000000000000\n"))
 	f.Add([]byte(tokenKeyHeader + "00"))

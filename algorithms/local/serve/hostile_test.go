@@ -40,7 +40,7 @@ func post(t *testing.T, server, body, token string) int {
 	return r.StatusCode
 }
 
-// Replays, and messages that nobody can have sent, take nothing from the rate of the others.
+// Replays, and messages that no user can have sent, take nothing from the rate of the others.
 func TestReplaysUseUpNobodysRate(t *testing.T) {
 	s := open(t, t.TempDir(), protocol(20))
 	one := func() string { // of a server that accepts one message, and no second one for long

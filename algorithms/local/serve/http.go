@@ -312,7 +312,7 @@ func (s Study) shown(r *http.Request, user string) error {
 
 // The codes of refusals.
 const (
-	CodeMessage = "message" // malformed, or a message that nobody can have sent
+	CodeMessage = "message" // malformed, or a message that no user can have sent
 	CodeEpoch   = "epoch"   // made for another epoch
 	CodeTwice   = "twice"   // the user's message of this epoch was already accepted
 	CodeOver    = "over"    // no more messages are accepted

@@ -90,7 +90,7 @@ func TestLocalMemoryThroughLinks(t *testing.T) {
 	if info, err := os.Lstat(filepath.Join(dir, "link.json")); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link was replaced by a file (%v, %v)", info.Mode(), err)
 	}
-	// The lock is that of the file.
+	// The lock belongs to the file.
 	m := must.Get(serve.OpenMemory(filepath.Join(dir, "here", "chain.json")))(t)
 	refusedMemory(t, "real.json", serve.ErrAway, "another client")
 	m.Close()

@@ -18,7 +18,7 @@ import (
 	"dyad/privacy"
 )
 
-// networkProtocol is that of a network with 2 hidden units, at an epsilon for few users.
+// networkProtocol is the protocol of a network with 2 hidden units, at an epsilon for few users.
 func networkProtocol(users int) local.Protocol {
 	p := protocol(users)
 	p.Method, p.Radius, p.L2, p.Epsilon, p.Threshold = local.Prestige, 0, 0, 8, 0.1
@@ -129,7 +129,7 @@ func TestClientOfANetwork(t *testing.T) {
 		}
 		must.Err(local.NewClient(plan, privacy.NewSeededSource(1)).Message(&local.State{Epoch: 1, W: model}, z))(t, "a message was made for a %s model", name)
 	}
-	// Messages of prestige-label carry features, whose number must be that of the records.
+	// Messages of prestige-label carry features, as many as the records have.
 	p.Method = local.PrestigeLabel
 	labels := open(t, filepath.Join(dir, "labels"), p)
 	for _, n := range []int{2, labels.Plan().Parameters} {

@@ -151,7 +151,7 @@ func TestLogDamage(t *testing.T) {
 			t.Errorf("cut in the last line: %d visits, %v, want 3", n, err)
 		}
 	}
-	// Pages that a power loss left unwritten in the last batch, which nobody acknowledged.
+	// Pages that a power loss left unwritten in the last batch, which was not acknowledged.
 	for name, at := range map[string]int{"its message": last + 20, "its begin": last - len(lines[7]) + 2, "the end of its message": len(whole) - 1} {
 		zeroed := slices.Clone(whole)
 		zeroed[at] = 0

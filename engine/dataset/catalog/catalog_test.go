@@ -58,7 +58,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// The hashes of the catalogue are those of the real files.
+// The hashes of the catalogue are the hashes of the real files.
 func TestHashesOfRealFiles(t *testing.T) {
 	const real = "../../../../shared/data"
 	files, _ := filepath.Glob(real + "/*/*")
