@@ -12,6 +12,21 @@ import (
 	"dyad/internal/files"
 )
 
+// auditFlags are the flags of an attack.
+type auditFlags struct {
+	BlackBox   bool          `help:"Attack without the random draws, in complete runs. This is slower and weaker, and always on if the guarantee rests on secret batches or steps."`
+	Runs       int           `positive:"" help:"Runs on each of the two data sets. Half of the runs choose the attack. Default: 40000, or 10000 with --black-box, or up to 200000 with --time."`
+	Time       time.Duration `positive:"" placeholder:"30s" help:"Stop after this time with the bound so far, which holds with the same confidence."`
+	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
+	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
+	Workers    int           `positive:""`
+	Plot       string        `placeholder:"FILE" help:"File for a picture of the result: SVG, PDF or PNG, by its ending."`
+	pageFlag
+	PartOut string `default:"audit" placeholder:"PREFIX" help:"With --part: prefix of the file, PREFIX-I-of-N.part."`
+	Force   bool
+	partFlag
+}
+
 // writePart carries out one part of the runs of an audit and writes its file.
 func (f auditFlags) writePart(a *app, target audit.Target, part, parts int) error {
 	out, err := files.NewOutput(partName(f.PartOut, part, parts, ".part"), f.Force)
@@ -58,21 +73,6 @@ func (f auditFlags) join(a *app, target audit.Target) (*audit.Report, error) {
 		err = asInput(err)
 	}
 	return r, err
-}
-
-// auditFlags are the flags of an attack.
-type auditFlags struct {
-	BlackBox   bool          `help:"Attack without the random draws, in complete runs. This is slower and weaker, and always on if the guarantee rests on secret batches or steps."`
-	Runs       int           `positive:"" help:"Runs on each of the two data sets. Half of the runs choose the attack. Default: 40000, or 10000 with --black-box, or up to 200000 with --time."`
-	Time       time.Duration `positive:"" placeholder:"30s" help:"Stop after this time with the bound so far, which holds with the same confidence."`
-	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
-	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
-	Workers    int           `positive:""`
-	Plot       string        `placeholder:"FILE" help:"File for a picture of the result: SVG, PDF or PNG, by its ending."`
-	pageFlag
-	PartOut string `default:"audit" placeholder:"PREFIX" help:"With --part: prefix of the file, PREFIX-I-of-N.part."`
-	Force   bool
-	partFlag
 }
 
 // options returns the options of an audit.

@@ -3,11 +3,10 @@ package command
 import (
 	"cmp"
 
-	"dyad/engine/dataset"
-	"dyad/internal/files"
-
 	lib "dyad"
 	"dyad/algorithms/evaluate"
+	"dyad/engine/dataset"
+	"dyad/internal/files"
 )
 
 type evaluatePrivateCmd struct {

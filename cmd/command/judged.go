@@ -10,13 +10,12 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"dyad/algorithms"
-	"dyad/privacy/account"
-
 	lib "dyad"
+	"dyad/algorithms"
 	"dyad/docs/checker"
 	"dyad/internal/files"
 	"dyad/privacy"
+	"dyad/privacy/account"
 	"dyad/privacy/ledger"
 )
 

@@ -6,9 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"dyad/algorithms"
-
 	lib "dyad"
+	"dyad/algorithms"
 	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/ledger"

@@ -9,15 +9,14 @@ import (
 	"slices"
 	"strings"
 
-	"dyad/engine/cpu"
-	"dyad/engine/dataset"
-	"dyad/internal/memory"
-
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/engine/cpu"
 	"dyad/engine/cuda"
+	"dyad/engine/dataset"
 	"dyad/engine/device"
+	"dyad/internal/memory"
 )
 
 // planFlags are the flags that determine a run and its guarantee.

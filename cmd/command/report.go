@@ -31,6 +31,27 @@ func (f pageFlag) output(force bool, others ...string) (*files.Output, error) {
 	return files.NewOutput(f.Report, force, others...)
 }
 
+// document holds the contents of a page: released files, the ledger and public numbers. Field open is set for
+// public data only. No other field is computed from records, except by a release.
+type document struct {
+	title     string
+	command   []string
+	seen      string // name of the release within a sentence
+	guarantee privacy.Guarantee
+	planned   privacy.Guarantee // for public data, the guarantee that the run would have on private data
+	report    *algorithms.Report
+	sections  []page.Section // sections of the command, after the guarantee
+	figures   *privateResult // charged figures
+	buy       string         // command that releases figures for a charge
+	open      *openFigures
+	charges   *charges
+	model     *model
+	file      string     // file of the model
+	judged    *judgement // verdict on a file that others may have written
+
+	otherCharges *charges // charges of the figures, if they have another data id
+}
+
 // charges holds all charges of a data id.
 type charges struct {
 	spent *spending
@@ -320,25 +341,4 @@ func glossary() (all []page.Word) {
 		}
 	}
 	return all
-}
-
-// document holds the contents of a page: released files, the ledger and public numbers. Field open is set for
-// public data only. No other field is computed from records, except by a release.
-type document struct {
-	title     string
-	command   []string
-	seen      string // name of the release within a sentence
-	guarantee privacy.Guarantee
-	planned   privacy.Guarantee // for public data, the guarantee that the run would have on private data
-	report    *algorithms.Report
-	sections  []page.Section // sections of the command, after the guarantee
-	figures   *privateResult // charged figures
-	buy       string         // command that releases figures for a charge
-	open      *openFigures
-	charges   *charges
-	model     *model
-	file      string     // file of the model
-	judged    *judgement // verdict on a file that others may have written
-
-	otherCharges *charges // charges of the figures, if they have another data id
 }

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"dyad/engine/dataset"
-
 	lib "dyad"
 	"dyad/algorithms"
+	"dyad/engine/dataset"
 	"dyad/internal/files"
 	"dyad/privacy"
 )

@@ -10,7 +10,6 @@ import (
 
 	"dyad"
 	"dyad/internal/must"
-
 	"dyad/internal/sizes"
 )
 
