@@ -78,8 +78,7 @@ func Choose(q Question) Choice {
 		return q.choice(MomentMetric{}, "no loss was given for the metric, and the moments of both classes determine a metric")
 	case q.LossNamed && !isLeastSquares(p.Loss):
 		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was given, and a descent on any loss can start at "+
-			"the moments",
-			p.Loss.Name()))
+			"the moments", p.Loss.Name()))
 	case q.LossNamed:
 		return q.choice(Moments{},
 			"the square loss was given, and moments minimise the square loss over all pairs, also pairs of one class")

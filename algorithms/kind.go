@@ -176,8 +176,7 @@ func (p *KindPlan) Job(r *engine.Records) Job {
 func (p *KindPlan) Fits(r *engine.Records) error {
 	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
 		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, and each record is one row; the "+
-			"data have another shape",
-			p.Algorithm, p.Shape.Records, p.Shape.Features)
+			"data have another shape", p.Algorithm, p.Shape.Records, p.Shape.Features)
 	}
 	return nil
 }

@@ -168,8 +168,7 @@ func (o descentOptions) contracting(name string, s Spec) (Schedule, error) {
 	schedule, err := o.schedule(name, s)
 	if limit := s.largestStep(); err == nil && !(schedule.Constant <= limit) {
 		err = fmt.Errorf("%w: %s: step size %.6g exceeds 2/(L~+alpha) = %.6g (L~ = L + alpha, L = %.6g, alpha = "+
-			"%.6g); use a smaller step size",
-			ErrAssumption, name, schedule.Constant, limit, s.Constants.Smoothness, s.L2)
+			"%.6g); use a smaller step size", ErrAssumption, name, schedule.Constant, limit, s.Constants.Smoothness, s.L2)
 	}
 	return schedule, err
 }

@@ -33,8 +33,7 @@ func DefaultDelta(n int) float64 {
 func DeltaWarning(delta float64, n int) string {
 	if n > 0 && delta > 1/(10*float64(n)) {
 		return fmt.Sprintf("delta = %.4g is above 1/(10 n) = %.4g: such a delta would allow publishing one random "+
-			"record in clear with probability near delta*n; prefer %.3g",
-			delta, 1/(10*float64(n)), DefaultDelta(n))
+			"record in clear with probability near delta*n; prefer %.3g", delta, 1/(10*float64(n)), DefaultDelta(n))
 	}
 	return ""
 }

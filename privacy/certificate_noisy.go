@@ -50,8 +50,7 @@ func (g MeanGradient) Certify() (Certificate, error) {
 	}
 	if g.Batch < 0 || g.Batch > 0 && (g.Batch < 2 || g.Batch > g.Records) {
 		err = errors.Join(err, fmt.Errorf("%w: a batch has %d of %d records, but must have at least 2 and at most "+
-			"all of them", errCertificate,
-			g.Batch, g.Records))
+			"all of them", errCertificate, g.Batch, g.Records))
 	}
 	if err != nil {
 		return Certificate{}, err

@@ -42,8 +42,7 @@ func (r StreamOutputs) Certify() (Certificate, []float64, error) {
 	if n < 2 || n > MaxStreamOutputs || r.UpdateError != nil && len(r.UpdateError) != n+1 {
 		return Certificate{}, nil, errors.Join(err,
 			fmt.Errorf("%w: there are %d step sizes and %d update errors, but there must be n+1 of each, with n "+
-				"from 2 to %d", errCertificate, len(r.Eta),
-				len(r.UpdateError), MaxStreamOutputs))
+				"from 2 to %d", errCertificate, len(r.Eta), len(r.UpdateError), MaxStreamOutputs))
 	}
 	for t := 2; t <= n; t++ {
 		err = errors.Join(err, positive(fmt.Sprintf("step size %d", t), r.Eta[t]))

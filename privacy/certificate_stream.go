@@ -122,8 +122,7 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 			kept = fmt.Sprintf("a reservoir of %d records", s.Buffer)
 		case s.PerClass:
 			kept = fmt.Sprintf("the last %d records of each class, where the factor p = %.6g covers the changes "+
-				"that one record makes in the buffers of both classes",
-				s.Buffer/2, s.exchanged())
+				"that one record makes in the buffers of both classes", s.Buffer/2, s.exchanged())
 		}
 	}
 	horizon := fmt.Sprintf("n = %d", s.Horizon)
@@ -182,12 +181,10 @@ func (s PairwiseStream) validate() error {
 			"grows with the number of records; declare a public maximum of this number", errCertificate))
 	case s.Horizon > 0 && s.Updates() < 1:
 		err = errors.Join(err, fmt.Errorf("%w: %d records with a burn-in of %d leave too few records for one "+
-			"update of %d records", errCertificate,
-			s.Horizon, s.BurnIn, s.Batch))
+			"update of %d records", errCertificate, s.Horizon, s.BurnIn, s.Batch))
 	case max(s.Updates(), s.Batch, s.Buffer) > maxStreamUpdates:
 		err = errors.Join(err, fmt.Errorf("%w: there are %d updates, batch is %d and buffer is %d, but each of "+
-			"these numbers may be at most %d", errCertificate,
-			s.Updates(), s.Batch, s.Buffer, maxStreamUpdates))
+			"these numbers may be at most %d", errCertificate, s.Updates(), s.Batch, s.Buffer, maxStreamUpdates))
 	case s.Reservoir && s.Buffer == 0:
 		err = errors.Join(err, fmt.Errorf("%w: a reservoir needs a positive Buffer", errCertificate))
 	case s.PerClass && (s.Buffer < 2 || s.Buffer%2 != 0 || s.Reservoir || !(s.Lipschitz > 0) ||

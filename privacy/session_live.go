@@ -276,8 +276,7 @@ func (s *LiveSession) Skip(made []int) error {
 	}
 	if !fits {
 		return fmt.Errorf("%w: the counts to skip cover %d kinds of releases and the plan has %d kinds; the kinds "+
-			"must match, and no count may be negative or exceed the releases left",
-			ErrUnplanned, len(made), len(s.plan.order))
+			"must match, and no count may be negative or exceed the releases left", ErrUnplanned, len(made), len(s.plan.order))
 	}
 	for i, e := range s.plan.order {
 		s.plan.left[e] -= made[i]

@@ -64,8 +64,7 @@ func (f *ToeplitzFactor) Validate() error {
 	for i, w := range f.Weight {
 		if !(w > 0) || math.IsInf(w, 0) || !(f.Decay[i] >= 0) || f.Decay[i] > 1 {
 			return fmt.Errorf("%w: a Toeplitz factor has weight %v and decay %v, but a weight must be positive and "+
-				"a decay must be 0 to 1",
-				errCertificate, w, f.Decay[i])
+				"a decay must be 0 to 1", errCertificate, w, f.Decay[i])
 		}
 	}
 	return nil

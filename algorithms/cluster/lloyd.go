@@ -26,8 +26,7 @@ func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job
 			}
 			if len(mapped) != p.Options.Records*p.Options.Dim {
 				return nil, fmt.Errorf("cluster: the records have %d coordinates together, but the plan has %d "+
-					"records of %d coordinates", len(mapped),
-					p.Options.Records, p.Options.Dim)
+					"records of %d coordinates", len(mapped), p.Options.Records, p.Options.Dim)
 			}
 			return p.run(ctx, mapped, s, t)
 		},

@@ -12,8 +12,7 @@ func (p *Plan) Expect(auc, share, confidence float64) Figure {
 	rank := p.Releases.Find(rankName).Deviation()
 	n := float64(p.Options.Records)
 	s := &statistics{n: n, positives: share * n, laplace: p.Options.Budget.Delta == 0,
-		cellNoise: p.Releases.Find(cellsName).Deviation(),
-		rankNoise: rank / 2, positivesNoise: rank / p.rank.CountWeight()}
+		cellNoise: p.Releases.Find(cellsName).Deviation(), rankNoise: rank / 2, positivesNoise: rank / p.rank.CountWeight()}
 	s.count()
 	s.rank = (auc - 0.5) * s.pairs
 	// The classes are N(shift, 1) and N(0, 1). The cells have equal shares of a normal law with the mean and the

@@ -184,8 +184,7 @@ func (o Options) validate() error {
 	}
 	if len(o.Thresholds)+len(o.At) > maxThresholds {
 		return bad("there are %d thresholds, want at most %d, because the noise of a figure grows with the number "+
-			"of thresholds",
-			len(o.Thresholds)+len(o.At), maxThresholds)
+			"of thresholds", len(o.Thresholds)+len(o.At), maxThresholds)
 	}
 	for _, list := range [][]float64{o.Thresholds, o.At} {
 		for i, t := range list {

@@ -48,8 +48,7 @@ func (p *Protocol) fillNetwork() error {
 		return errPrintedNetwork
 	case p.Radius != 0 || p.L2 != 0:
 		return fmt.Errorf("a network takes neither a radius nor an L2 weight, but %v and %v are given; leave them "+
-			"out, because the sizes and the gain set the ball of every layer, and the rate sets the steps",
-			p.Radius, p.L2)
+			"out, because the sizes and the gain set the ball of every layer, and the rate sets the steps", p.Radius, p.L2)
 	case n.Hidden < 1 || n.Hidden > maxParameters || p.Dim < 1 || p.Dim > maxParameters ||
 		n.Hidden*(p.Dim+2) > maxParameters:
 		return fmt.Errorf("the network has %d hidden units for %d features; want at least 1 hidden unit, at least 1 feature "+

@@ -281,8 +281,7 @@ func (s *Spec) fillPairs() error {
 		return fmt.Errorf("loss %s needs tuples; give the size of a tuple, or choose a loss of pairs", s.Loss.Name())
 	case s.Individuals < 2 || s.Pairs < 1 || s.Batch < 1:
 		return fmt.Errorf("there are %d individuals and %d pairs in batches of %d; want at least 2 individuals, 1 pair and "+
-			"batches of 1", s.Individuals,
-			s.Pairs, s.Batch)
+			"batches of 1", s.Individuals, s.Pairs, s.Batch)
 	case s.Unit < Individual || s.Unit > OnePair:
 		return errors.New("the unit is unknown")
 	case s.Method < Gradients || s.Method > Moments:
@@ -384,8 +383,7 @@ func (s *Spec) fillAllPairs() error {
 		return errors.New("all pairs are clipped in the l2 norm: choose K-norm noise, or delta > 0")
 	case s.Individuals < 2 || s.Individuals > mostAllPairs:
 		return fmt.Errorf("all pairs of %d individuals cannot be used; want 2 to %d individuals; for more "+
-			"individuals, use tuples",
-			s.Individuals, mostAllPairs)
+			"individuals, use tuples", s.Individuals, mostAllPairs)
 	}
 	return s.ofClasses()
 }

@@ -51,8 +51,7 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 	}
 	if s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate {
 		return nil, nil, fmt.Errorf("%w: %s sums integers in units of the clipping norm, so it cannot compute "+
-			"gradients of networks without clipping; use the CPU (--device cpu)",
-			engine.ErrUnsupported, o.Networks.Name())
+			"gradients of networks without clipping; use the CPU (--device cpu)", engine.ErrUnsupported, o.Networks.Name())
 	}
 	_, softmax := s.softmax()
 	if o.Engine != nil && (softmax || !s.listed()) {

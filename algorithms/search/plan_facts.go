@@ -138,8 +138,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	f.Add("settings", settings)
 	if o.Road == RandomStopping {
 		f.Line("runs", "%d runs are made, and the best of the first K runs is released; K is secret and uniform on 1 "+
-			"to %[1]d; each setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried",
-			p.tried()))
+			"to %[1]d; each setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried", p.tried()))
 		f.Line("score", "the rank sum and the number of positives have %s; an AUC then has noise of standard deviation %.3g "+
 			"if both classes have the same size", f.Add("score_noise", p.score.String()),
 			f.Add("auc_noise_balanced", 2*p.score.Sigma/(n*n)))

@@ -156,15 +156,13 @@ var laplace = methods[1:2]
 // clips is Figure 11a.
 func (s settings) clips() ([]row, axes, error) {
 	return s.sweep(axes{"Objective by clip h, DPP Laplace, epsilon 4", "epoch", "objective", "h"},
-		[]float64{0.05, 0.1, 0.5, 2}, laplace, true,
-		func(spec *pairs.Spec, v float64) { spec.Clip = v })
+		[]float64{0.05, 0.1, 0.5, 2}, laplace, true, func(spec *pairs.Spec, v float64) { spec.Clip = v })
 }
 
 // batches is Figure 11b.
 func (s settings) batches() ([]row, axes, error) {
 	return s.sweep(axes{"Objective by batch |B|, DPP Laplace, epsilon 4", "epoch", "objective", "batch"},
-		[]float64{50, 200, 1000, 4000}, laplace, true,
-		func(spec *pairs.Spec, v float64) { spec.Batch = int(v) })
+		[]float64{50, 200, 1000, 4000}, laplace, true, func(spec *pairs.Spec, v float64) { spec.Batch = int(v) })
 }
 
 // margins is Figure 11c, not private as in the paper, and private.
@@ -177,8 +175,7 @@ func (s settings) margins() ([]row, axes, error) {
 // dimensions is Figure 11d.
 func (s settings) dimensions() ([]row, axes, error) {
 	return s.sweep(axes{"Accuracy by dimensions d'", "rows", "accuracy", "objective"}, []float64{2, 4, 8, 16, 32},
-		[]method{methods[0], methods[1], methods[3]}, false,
-		func(spec *pairs.Spec, v float64) { spec.Rows = int(v) })
+		[]method{methods[0], methods[1], methods[3]}, false, func(spec *pairs.Spec, v float64) { spec.Rows = int(v) })
 }
 
 // steps is a sweep that the paper does not show: the first step eta0, which it does not

@@ -190,8 +190,7 @@ func chargedThere(l *lib.Ledger, id string, models ...string) error {
 		}
 		if m.DataID == id && !known[m.Run] {
 			return badInput("%s was trained on data id %q by run %s, but the ledger %s does not have this run, so "+
-				"the cost of the model would not be counted; use the ledger of that run (--ledger)", name, id, m.Run,
-				l.Path())
+				"the cost of the model would not be counted; use the ledger of that run (--ledger)", name, id, m.Run, l.Path())
 		}
 	}
 	return nil

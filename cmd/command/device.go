@@ -288,8 +288,7 @@ func agreement(a, b engine.Backend) (string, bool) {
 		diff, size := apart(sums)
 		if !(diff <= bound) {
 			return fmt.Sprintf("%s: the relative difference of the gradient from the CPU's gradient is %.2g, which is more than "+
-				"the proved bound %.2g", method,
-				diff/size, bound/size), false
+				"the proved bound %.2g", method, diff/size, bound/size), false
 		}
 		report = append(report, fmt.Sprintf("%s %.1g (bound %.1g)", method, diff/size, bound/size))
 	}

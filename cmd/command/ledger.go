@@ -438,8 +438,7 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 	text := fmt.Sprintf("%s has no finished run to archive\n", path)
 	if done.Runs > 0 {
 		text = fmt.Sprintf("%s: %d finished runs were moved to %s in the same folder; the ledger had %d lines and now has "+
-			"%d; the totals are unchanged\n", path,
-			done.Runs, done.File, done.Before, done.After)
+			"%d; the totals are unchanged\n", path, done.Runs, done.File, done.Before, done.After)
 	}
 	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before,
 		"lines": done.After}, text)

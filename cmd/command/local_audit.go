@@ -80,8 +80,7 @@ func localAuditText(r *localaudit.Report) string {
 	line(&b, "", "the records send with frequencies %.4f and %.4f", r.Sends[0], r.Sends[1])
 	line(&b, "claimed", "epsilon %s by %s", privacy.FormatUp(r.Claim), r.Source)
 	line(&b, "audited", "epsilon >= %.6g with confidence %g (Clopper-Pearson; %d of %d against %d of %d)",
-		r.LowerBound, r.Confidence,
-		r.Event.Likely, r.Event.LikelyRuns, r.Event.Rare, r.Event.RareRuns)
+		r.LowerBound, r.Confidence, r.Event.Likely, r.Event.LikelyRuns, r.Event.Rare, r.Event.RareRuns)
 	if r.Estimate != 0 {
 		line(&b, "", "the estimate is %.4f with standard error %.4f, which is %.3f of the claim", r.Estimate, r.StandardError,
 			r.Estimate/r.Claim)

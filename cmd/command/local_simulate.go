@@ -187,8 +187,7 @@ func (r *localResult) text(folds int) string {
 	r.writeLedger(&b)
 	if r.Held != nil {
 		line(&b, "held out", "%d records; the accuracy is %.6f for the last iterate and %.6f for the average; the AUC is "+
-			"%.6f for the %s",
-			r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
+			"%.6f for the %s", r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
 		if !r.Public {
 			line(&b, "", "these figures are computed from private records and are not covered by the guarantee")
 		}

@@ -52,7 +52,6 @@ func (a *app) warnOfReader(what, path string) {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o044 != 0 {
 		a.note("dyad: others can read the %s %s (mode %04o), which is as private as the records; run chmod 600 %s", what,
-			path,
-			info.Mode().Perm(), shell(path))
+			path, info.Mode().Perm(), shell(path))
 	}
 }

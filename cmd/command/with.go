@@ -54,8 +54,7 @@ func optionsFrom[T described](all []T, known []algorithms.Option) (f ownFlags, e
 				continue
 			case twice && have != field.Type:
 				return f, fmt.Errorf("dyad: option %s of %s is a %v, but the option of this name of another "+
-					"algorithm is a %v", field.Name, a.Info().Name,
-					field.Type, have)
+					"algorithm is a %v", field.Name, a.Info().Name, field.Type, have)
 			case twice:
 				continue
 			}

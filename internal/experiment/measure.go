@@ -143,8 +143,7 @@ func (w *worker) fitStream(ctx context.Context, one run) (outcome, error) {
 	if w.plan.Measure == measureRegret {
 		if most := MostRegretRecords(len(out.weights)); r.Len() > most {
 			return outcome{}, fmt.Errorf("computing the regret of %d records with %d parameters takes too long; use at "+
-				"most %d records", r.Len(),
-				len(out.weights), most)
+				"most %d records", r.Len(), len(out.weights), most)
 		}
 		measured, err := regret.Measure(ctx, p)
 		if err != nil {

@@ -52,8 +52,7 @@ func (p *Plan) Merge(path string, parts ...string) error {
 		for key, row := range t.rows {
 			if old, twice := all.rows[key]; twice && old != row {
 				return &InputError{fmt.Errorf("experiment: the outcome in %s differs from the outcome in an earlier file "+
-					"for %s", part,
-					strings.TrimSpace(row.line()))}
+					"for %s", part, strings.TrimSpace(row.line()))}
 			}
 			all.rows[key] = row
 		}

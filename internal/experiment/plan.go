@@ -410,8 +410,7 @@ func (p *Plan) blocks() []block {
 					for k := range p.all {
 						if m := &p.all[k]; m.nonPrivate == nonPrivate && m.runs(s) {
 							b.runs = append(b.runs, run{method: m, row: Row{Data: d.Name, N: n, Epsilon: epsilon, Delta: delta,
-								Algorithm: m.name, Options: m.options, Split: s,
-								Seed: p.noiseSeed(d.Name, n, epsilon, delta, s, draw)}})
+								Algorithm: m.name, Options: m.options, Split: s, Seed: p.noiseSeed(d.Name, n, epsilon, delta, s, draw)}})
 						}
 					}
 				}

@@ -142,8 +142,7 @@ func (e PoissonEvent) validate() error {
 		return fmt.Errorf("account: the rate of a Poisson event is %v, but must be in (0, 1]", e.Rate)
 	case e.Group < 0 || e.Group > MaxGroup:
 		return fmt.Errorf("account: a Poisson event has %d records of one owner, but must have at least 1 and at most "+
-			"%d",
-			e.Group, MaxGroup)
+			"%d", e.Group, MaxGroup)
 	case e.Group > 1 && n.law != GaussianLaw:
 		return fmt.Errorf("account: a Poisson event with %d records of one owner needs Gaussian noise, not %s",
 			e.Group, n.law)

@@ -50,8 +50,7 @@ const maxLoss = 1e4
 func (a *PLD) Compose(e Event) error {
 	if math.IsNaN(a.Interval) || a.Interval < 0 || math.IsInf(a.Interval, 1) {
 		return fmt.Errorf("account: the interval of the PLD accountant is %v, but must be positive, or 0 for an "+
-			"automatic choice",
-			a.Interval)
+			"automatic choice", a.Interval)
 	}
 	relation := a.relation
 	var parts []facts

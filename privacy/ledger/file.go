@@ -77,8 +77,7 @@ func (l *Ledger) createIfAbsent() error {
 	}
 	if _, err := os.Lstat(l.path + headSuffix); err == nil {
 		return l.errorf("the ledger lost lines, because its file is missing but %s exists; restore both files from a "+
-			"backup",
-			l.path+headSuffix)
+			"backup", l.path+headSuffix)
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // never fails

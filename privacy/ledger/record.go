@@ -181,8 +181,7 @@ func parseHeader(c lineContent) ([]byte, error) {
 	}
 	if version.Format != ledgerFormat {
 		return nil, fmt.Errorf("the format version of the ledger is %d, but this program reads version %d; use the "+
-			"program that wrote the ledger",
-			version.Format, ledgerFormat)
+			"program that wrote the ledger", version.Format, ledgerFormat)
 	}
 	var h headerBody
 	if !decodeExact(c.Body, &h) {

@@ -109,8 +109,7 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 	}
 	if by != "" && away == "" {
 		return nil, fmt.Errorf("%w: the ledger released the file, but never charged run %q, and the file says that "+
-			"this run made it",
-			ErrResume, s.Run)
+			"this run made it", ErrResume, s.Run)
 	}
 	if away != "" {
 		return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s; the archive %s may have such "+

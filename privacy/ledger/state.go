@@ -73,8 +73,7 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 		return nil, errors.New("the file is not a ledger, because it has no header line; name another file")
 	case st.lines < acknowledged:
 		return nil, fmt.Errorf("the ledger lost lines, because it has %d lines but its head file records %d lines; "+
-			"restore both files from a backup",
-			st.lines, acknowledged)
+			"restore both files from a backup", st.lines, acknowledged)
 	case head == nil && (st.lines > 1 || len(st.torn) > 0):
 		return nil, fmt.Errorf("the head file of the ledger (%s) is missing, so lost lines would not be noticed; "+
 			"restore both files from a backup", headSuffix)
@@ -353,8 +352,7 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 	}
 	if !(s.Delta > 0 && s.Delta < 1) {
 		return Summary{}, fmt.Errorf("ledger: delta of a summary is %v, but must be in (0, 1), or may be 0 if the id "+
-			"has a cap",
-			s.Delta)
+			"has a cap", s.Delta)
 	}
 	units := st.units(dataID, nil)
 	s.Unit, s.Mixed = strings.Join(units, "; "), len(units) > 1

@@ -101,8 +101,7 @@ func (m Direction) Channel() (*DirectionChannel, error) {
 			m.Pairs, maxDirectionPairs)
 	case m.Favoured < 0 || m.Favoured > m.Pairs:
 		return nil, fmt.Errorf("local: a private direction favours %d candidates, but may favour at most as many as it "+
-			"has pairs of candidates, which is %d",
-			m.Favoured, m.Pairs)
+			"has pairs of candidates, which is %d", m.Favoured, m.Pairs)
 	}
 	if err := checkLocalEpsilon(m.Epsilon); err != nil {
 		return nil, err

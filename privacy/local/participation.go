@@ -75,8 +75,7 @@ func (m Direction) Participation(epsilon, share float64) (RandomizedResponse, *D
 	}
 	if spent := c.ParticipationEpsilon(r.Epsilon); !(spent <= epsilon) {
 		return r, nil, fmt.Errorf("local: a response of epsilon %v and a direction of epsilon %v together spend epsilon %v, "+
-			"which is more than %v",
-			r.Epsilon, m.Epsilon, spent, epsilon)
+			"which is more than %v", r.Epsilon, m.Epsilon, spent, epsilon)
 	}
 	return r, c, nil
 }

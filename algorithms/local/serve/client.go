@@ -225,8 +225,7 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 			protocol.Epochs, epochs)
 	case protocol.Pairs > pairs:
 		return nil, inputError("the protocol has %d direction pairs, which is more than Limits.Pairs = %d; no "+
-			"message was sent",
-			protocol.Pairs, pairs)
+			"message was sent", protocol.Pairs, pairs)
 	}
 	key := protocol.key()
 	p := c.planned.plan

@@ -80,8 +80,7 @@ func OpenMemory(name string) (*Memory, error) {
 	if err := m.read(file.Name()); err != nil {
 		m.Close()
 		return nil, inputError("%s is not the memory file of a client, or is damaged (%v); no message was sent, because the "+
-			"earlier messages are unknown; restore the file that the client wrote last, not an older copy",
-			file.Name(), err)
+			"earlier messages are unknown; restore the file that the client wrote last, not an older copy", file.Name(), err)
 	}
 	return m, nil
 }

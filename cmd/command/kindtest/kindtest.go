@@ -355,8 +355,7 @@ func (s suite) audit(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%s; the audit found at least %.3f of epsilon %.3f, with a move of %.3f and %d runs; to refute half of the "+
-		"claim, %d runs are needed", p.Guarantee,
-		r.LowerBound, r.Epsilon, power.Move, o.Runs, power.RunsForHalf)
+		"claim, %d runs are needed", p.Guarantee, r.LowerBound, r.Epsilon, power.Move, o.Runs, power.RunsForHalf)
 	if !r.Holds() {
 		t.Errorf("the printed guarantee is refuted: %+v", r)
 	}

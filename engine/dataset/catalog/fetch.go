@@ -141,8 +141,7 @@ func (f *Fetcher) download(ctx context.Context, address, part, final string) err
 			return err
 		case attempt >= f.Retries:
 			return fmt.Errorf("%w; the part that arrived is kept; run the same command again to continue, or save "+
-				"%s as %s yourself", err,
-				address, final)
+				"%s as %s yourself", err, address, final)
 		}
 		select {
 		case <-ctx.Done():

@@ -55,8 +55,7 @@ func (p *profile) checkAnswers() error {
 		}
 		if !slices.Contains(candidates, i) {
 			return p.errorf(0, fmt.Sprintf("the column %q cannot be the label, because a label has exactly two "+
-				"values and no missing values%s",
-				name, p.nearLabel()))
+				"values and no missing values%s", name, p.nearLabel()))
 		}
 		if v := p.o.Positive; v != "" && p.stats[i].count(v) == 0 {
 			return p.errorf(0, fmt.Sprintf("the label %q has no value %q", name, v))

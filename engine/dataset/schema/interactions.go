@@ -94,8 +94,7 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 			"it out, or convert the file to CSV (dyad data convert)")
 	case left < 0:
 		v.addf("choose_interactions is %d, but apart from the pairs of interactions fewer pairs of columns have at "+
-			"most %d products each",
-			s.ChooseInteractions, widestCandidate)
+			"most %d products each", s.ChooseInteractions, widestCandidate)
 	default:
 		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
 			dim += w
