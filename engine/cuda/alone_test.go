@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -15,10 +16,7 @@ func throughSigmoid(t *testing.T, at float64) []engine.ScoreLoss {
 	t.Helper()
 	var all []engine.ScoreLoss
 	for _, text := range []string{"max(0, sigmoid(2.8+c-u) - sigmoid(2.8))", "abs(sigmoid(0.2+c-u) - sigmoid(0.2))", "max(0.5, sigmoid(c-u))*softplus(-u)"} {
-		e, err := engine.NewExpression(text, text, engine.ExpressionOptions{Params: map[string]float64{"c": at}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := must.Get(engine.NewExpression(text, text, engine.ExpressionOptions{Params: map[string]float64{"c": at}}))(t)
 		all = append(all, engine.Score{Of: e})
 	}
 	return all

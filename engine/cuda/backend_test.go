@@ -3,7 +3,6 @@ package cuda
 import (
 	"context"
 	"errors"
-	"math"
 	"math/rand/v2"
 	"runtime"
 	"strings"
@@ -140,13 +139,7 @@ func TestDefectsAreFound(t *testing.T) {
 		{"a sum of moments without the second record", NearLinear, [2]string{"neg.f64", "mov.f64"}},
 	} {
 		name, edit := c.name, c.edit
-		f := newFake()
-		found := false
-		f.edit = func(ptx string) string {
-			edited := strings.ReplaceAll(ptx, edit[0], edit[1])
-			found = found || edited != ptx
-			return edited
-		}
+		f := defective(replacing(edit[0], edit[1]))
 		o := options([]int{2}, 1)
 		if strings.Contains(edit[1], "st.global") || strings.Contains(edit[0], "f3FB8") || strings.Contains(edit[0], "phi1") {
 			o.Sizes = []int{3} // two records have one term, and two labels at most
@@ -158,8 +151,8 @@ func TestDefectsAreFound(t *testing.T) {
 		if b.Method = c.method; b.Method == NearLinear {
 			o.PerPair, o.Unsupported = 1e-12, func(engine.Problem) {}
 		}
-		if failed := fails(b, o); !found || !failed {
-			t.Errorf("%s: edited %v, failed %v", name, found, failed)
+		if failed := fails(b, o); !f.edited || !failed {
+			t.Errorf("%s: edited %v, failed %v", name, f.edited, failed)
 		}
 	}
 }
@@ -198,17 +191,10 @@ func TestAgainstCPU(t *testing.T) {
 		var bound float64
 		for i, b := range []engine.Backend{cpu.Backend{Method: cpu.Direct}, gpu} {
 			k := must.Get(b.Plan(p))(t)
-			e := must.Get(k.Bind(r))(t)
-			sums[i] = make([]float64, p.D)
-			must.Do(t, e.Sum(context.Background(), sums[i], engine.Gradient(w, engine.AllPairs{N: n})))
-			must.CheckDo(t, e.Close())
+			sums[i] = must.Get(sumOf(b, p, r, w))(t)
 			bound += k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 		}
-		var diff, norm float64
-		for k := range sums[0] {
-			diff = math.Hypot(diff, sums[0][k]-sums[1][k])
-			norm = math.Hypot(norm, sums[0][k])
-		}
+		diff, norm := apartBy(sums[0], sums[1]), norm2(sums[0])
 		if !(diff <= bound) {
 			t.Errorf("%+v: the difference %g is above both bounds, %g", c, diff, bound)
 		}
@@ -295,46 +281,23 @@ func TestFailuresLeaveNothing(t *testing.T) {
 // checkFailures lets each call of the driver fail in turn.
 func checkFailures(t *testing.T, how Backend, memory uint64, p engine.Problem, r *engine.Records, w []float64) {
 	t.Helper()
-	for number := 0; ; number++ {
-		f := newFake()
-		f.memory, f.dry = memory, true
+	eachCall(t, 15, driver.Result(2), p.Loss.Name(), func(f *fakeDriver) error {
+		f.memory = memory
 		b := openFake(t, f)
 		b.Method, b.Precision = how.Method, how.Precision
-		calls, failed := 0, false
-		f.fail = func(string) error {
-			calls++
-			if calls-1 != number {
-				return nil
-			}
-			failed = true
-			return driver.Result(2)
+		e, err := must.Get(b.Plan(p))(t).Bind(r)
+		if err != nil {
+			return err
 		}
-		k := must.Get(b.Plan(p))(t)
-		e, err := k.Bind(r)
-		if err == nil {
-			err = e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, engine.AllPairs{N: p.N}))
-			if err == nil && !p.ByPerson() {
-				err = e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, engine.PrefixPairs{T: p.N - 1}))
-			}
-			if closed := e.Close(); closed != nil {
-				t.Error(closed)
-			}
-			if again := e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, engine.AllPairs{N: p.N})); again == nil {
-				t.Error("GradSum after Close")
-			}
+		sum := func(pairs engine.Pairs) error {
+			return e.Sum(context.Background(), make([]float64, len(w)), engine.Gradient(w, pairs))
 		}
-		if !failed {
-			if err != nil {
-				t.Error(err)
-			}
-			if number < 15 {
-				t.Errorf("only %d calls could fail", number)
-			}
-			return
+		err = sum(engine.AllPairs{N: p.N})
+		if err == nil && !p.ByPerson() {
+			err = sum(engine.PrefixPairs{T: p.N - 1})
 		}
-		var code driver.Result
-		if !errors.As(err, &code) || code != 2 {
-			t.Errorf("call %d failed and the error is %v", number, err)
-		}
-	}
+		must.CheckDo(t, e.Close())
+		must.ErrDo(t, sum(engine.AllPairs{N: p.N}), "GradSum after Close")
+		return err
+	})
 }

@@ -15,37 +15,20 @@ import (
 // TestCeilings: every number is there, whichever call fails the error arrives and nothing is left,
 // and a driver without graphs, or one that fails to capture, is told apart from one with them.
 func TestCeilings(t *testing.T) {
-	for number := 0; ; number++ {
-		f := newFake()
-		f.dry = true
-		calls := 0
-		f.fail = func(string) error {
-			if calls++; calls-1 == number {
-				return driver.Result(2)
-			}
-			return nil
+	var m Ceilings
+	eachCall(t, 60, driver.Result(2), "ceilings", func(f *fakeDriver) (err error) {
+		if m, err = openFake(t, f).Device.ceilingsOf(context.Background(), 1<<10, 4); err == nil && m.NoGraph != "" {
+			return driver.Result(2)
 		}
-		m, err := openFake(t, f).Device.ceilingsOf(context.Background(), 1<<10, 4)
-		if calls > number {
-			if code := driver.Result(0); err == nil && m.NoGraph == "" || err != nil && (!errors.As(err, &code) || code != 2) {
-				t.Errorf("call %d failed: %v, %v", number, m, err)
-			}
-			continue
-		}
-		if err != nil || number < 60 || slices.Min([]float64{m.ToGPU, m.FromGPU, m.Clear, m.Launch, m.RoundTrip}) <= 0 || !strings.Contains(m.String(), "sums are replayed") {
-			t.Errorf("%d calls: %v, %v", calls, m, err)
-		}
-		break
+		return err
+	})
+	if slices.Min([]float64{m.ToGPU, m.FromGPU, m.Clear, m.Launch, m.RoundTrip}) <= 0 || !strings.Contains(m.String(), "sums are replayed") {
+		t.Error(m)
 	}
 	for call, why := range map[string]error{"BeginCapture": errors.ErrUnsupported, "EndCapture": driver.Result(901)} {
 		f := newFake()
 		f.dry = true
-		f.fail = func(c string) error {
-			if c == call {
-				return why
-			}
-			return nil
-		}
+		f.fail = f.failing(call, 0, why)
 		m, err := openFake(t, f).Device.ceilingsOf(context.Background(), 1<<10, 4)
 		if err != nil || !strings.Contains(m.String(), "no CUDA graph: ") || !strings.Contains(m.NoGraph, why.Error()) {
 			t.Errorf("%s: %v, %v", call, m, err)

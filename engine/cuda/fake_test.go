@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"dyad/engine/cuda/driver"
 	"dyad/engine/cuda/ptxtest"
@@ -19,18 +20,83 @@ type fakeDriver struct {
 	skew    float64
 	signs   map[string]float64
 	machine *ptxtest.Machine
-	// edit, if not nil, changes PTX before it is loaded: a defect of the kernels.
-	edit func(ptx string) string
+	// edit, if not nil, changes PTX before it is loaded: a defect of the kernels. edited is set where it changes something.
+	edit   func(ptx string) string
+	edited bool
 	// stale leaves the first step of graphs out: another defect, of replays.
 	stale bool
 	// dry leaves out what kernels compute, for tests of the calls alone.
 	dry bool
-	// fail, if not nil, is asked before every call.
-	fail func(call string) error
+	// fail, if not nil, is asked before every call, which is in calls by then.
+	fail  func(call string) error
+	calls []string
 }
 
 func newFake() *fakeDriver {
 	return &fakeDriver{memory: 1 << 40, major: 8, machine: &ptxtest.Machine{}}
+}
+
+// defective is a fake with a defect of its kernels.
+func defective(edit func(ptx string) string) *fakeDriver {
+	f := newFake()
+	f.edit = edit
+	return f
+}
+
+// replacing returns an edit of the programs that contain all of the given texts.
+func replacing(old, new string, within ...string) func(string) string {
+	return func(ptx string) string {
+		if slices.ContainsFunc(within, func(text string) bool { return !strings.Contains(ptx, text) }) {
+			return ptx
+		}
+		return strings.ReplaceAll(ptx, old, new)
+	}
+}
+
+// called is the number of calls so far whose names begin with one of the prefixes.
+func (f *fakeDriver) called(prefixes ...string) (n int) {
+	for _, call := range f.calls {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(call, p) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// failing returns a fail for the calls of one name, from the first one or of the nth alone.
+func (f *fakeDriver) failing(name string, nth int, err error) func(string) error {
+	return func(call string) error {
+		if call == name && (nth == 0 || f.called(name) == nth) {
+			return err
+		}
+		return nil
+	}
+}
+
+// eachCall does a job once for each call of the driver that it makes, which are least or more, and lets that call fail with code: the error
+// arrives in one line, and closing the device finds nothing left (fakeContext.Detach).
+func eachCall(t *testing.T, least int, code driver.Result, name string, job func(f *fakeDriver) error) {
+	t.Helper()
+	for number := 0; ; number++ {
+		f := newFake()
+		f.dry = true
+		f.fail = func(string) error {
+			if len(f.calls) == number+1 {
+				return code
+			}
+			return nil
+		}
+		err := job(f)
+		if len(f.calls) <= number {
+			if err != nil || number < least {
+				t.Errorf("%s: %d calls, %v", name, number, err)
+			}
+			return
+		}
+		if !errors.Is(err, code) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: call %d failed and the error is %v", name, number, err)
+		}
+	}
 }
 
 func (f *fakeDriver) Version() (int, error) { return 13000, nil }
@@ -127,7 +193,7 @@ func (c *fakeContext) check(call string) error {
 	if c.lost {
 		return driver.Result(700)
 	}
-	if c.fail == nil {
+	if c.calls = append(c.calls, call); c.fail == nil {
 		return nil
 	}
 	err := c.fail(call)
@@ -250,6 +316,7 @@ func (c *fakeContext) Load(ptx []byte) (driver.Module, error) {
 	text := string(ptx)
 	if c.edit != nil {
 		text = c.edit(text)
+		c.edited = c.edited || text != string(ptx)
 	}
 	m, ok := parsedPTX.Load(text)
 	if !ok {

@@ -1,17 +1,16 @@
 package cuda
 
 import (
-	"context"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,7 +116,7 @@ func TestReferences(t *testing.T) {
 	if off := relative(project(sum), want); !(off < 1e-11) {
 		t.Errorf("the carried sum is off by %.2g", off)
 	}
-	limit, size := metricError[BF16x3], norm(sum)
+	limit, size := metricError[BF16x3], norm2(sum)
 	for name, add := range map[string]func(k int) float64{
 		"one entry":     func(k int) float64 { return map[bool]float64{true: 2 * limit * size}[k == 700] },
 		"every entry":   func(int) float64 { return 2 * limit * size / math.Sqrt(float64(len(sum))) },
@@ -152,26 +151,10 @@ func writeReferences(t *testing.T, out string, sizes []string) {
 	}
 }
 
-func norm(v []float64) (size float64) {
-	for _, x := range v {
-		size = math.Hypot(size, x)
-	}
-	return size
-}
-
 // sumOf is the gradient sum over all pairs of the problem.
 func sumOf(b engine.Backend, p engine.Problem, r *engine.Records, w []float64) ([]float64, error) {
-	k, err := engine.Grouped{Backend: b}.Plan(p)
-	if err != nil {
-		return nil, err
-	}
-	e, err := k.Bind(r)
-	if err != nil {
-		return nil, err
-	}
-	sum := make([]float64, len(w))
-	err = e.Sum(context.Background(), sum, engine.Gradient(w, p.Pairs()))
-	return sum, errors.Join(err, e.Close())
+	sums, err := sumsOver(b, p, r, w, []engine.Pairs{p.Pairs()})
+	return slices.Concat(sums...), err
 }
 
 // metricFloor is the time in seconds that gradient sums of n records with d features

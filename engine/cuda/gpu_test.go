@@ -3,7 +3,6 @@ package cuda
 import (
 	"context"
 	"errors"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -283,13 +282,7 @@ func sumInLaunches(b Backend, p engine.Problem, r *engine.Records, w []float64, 
 }
 
 // relative is the distance of got from want in units of the norm of want.
-func relative(got, want []float64) float64 {
-	var diff, size float64
-	for k := range want {
-		diff, size = math.Hypot(diff, got[k]-want[k]), math.Hypot(size, want[k])
-	}
-	return diff / size
-}
+func relative(got, want []float64) float64 { return apartBy(got, want) / norm2(want) }
 
 // TestPartsAgree: with two strips of columns and two tiles of rows, many launches have the bits
 // of one, and tiles that overwrite each other's sums are found.
@@ -312,21 +305,13 @@ func TestPartsAgree(t *testing.T) {
 	if err != nil || !(relative(one, want) < 1e-6) {
 		t.Fatalf("%.2g from the CPU's sum, %v", relative(one, want), err)
 	}
-	launches := 0
-	f.fail = func(call string) error {
-		if call == "Launch logistic_tiles" {
-			launches++
-		}
-		return nil
-	}
+	f.calls = nil
 	many, err := sumInLaunches(b, p, r, w, 1)
-	if err != nil || launches != 4 || !slices.Equal(many, one) {
+	if launches := f.called("Launch logistic_tiles"); err != nil || launches != 4 || !slices.Equal(many, one) {
 		t.Errorf("%d launches: %v, one: %v, %v", launches, many, one, err)
 	}
 	// With one tile a store in place of the addition would do.
-	f = newFake()
-	f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "red.global.add.u64", "st.global.u64") }
-	b.Device = openFake(t, f).Device
+	b.Device = openFake(t, defective(replacing("red.global.add.u64", "st.global.u64"))).Device
 	if sum, err := sumInLaunches(b, p, r, w, 1<<30); err != nil || relative(sum, want) < 1e-3 {
 		t.Errorf("sums of tiles that overwrite each other: %.2g from the CPU's, %v", relative(sum, want), err)
 	}

@@ -65,23 +65,21 @@ func TestGroupConformance(t *testing.T) {
 // endRead is where pair_tiles compares a column with the end of a row's group.
 var endRead = regexp.MustCompile(`(setp\.lt\.u32[^;]*;\s*)setp\.lt\.u32([^;]*;\s*selp)`)
 
+func endOffByOne(ptx string) string {
+	if !strings.Contains(ptx, ".entry pair_tiles") {
+		return ptx
+	}
+	return endRead.ReplaceAllString(ptx, "${1}setp.le.u32${2}")
+}
+
 // TestGroupDefectsAreFound is its control: a group's end that is off by one where the
 // kernel compares with it fails the suite.
 func TestGroupDefectsAreFound(t *testing.T) {
-	for _, defect := range []bool{false, true} {
-		f := newFake()
-		edited := false
-		f.edit = func(ptx string) string {
-			if !defect || !strings.Contains(ptx, "pair_tiles") {
-				return ptx
-			}
-			edited = true
-			return endRead.ReplaceAllString(ptx, "${1}setp.le.u32${2}")
-		}
+	for _, f := range []*fakeDriver{newFake(), defective(endOffByOne)} {
 		b := openFake(t, f)
 		b.Method = Direct
-		if failed := fails(b, groupOptions(engine.Logistic{}, []int{4, 3})); failed != defect || edited != defect {
-			t.Errorf("defect %v: failed %v", defect, failed)
+		if failed := fails(b, groupOptions(engine.Logistic{}, []int{4, 3})); failed != (f.edit != nil) || f.edited != failed {
+			t.Errorf("edited %v: failed %v", f.edited, failed)
 		}
 	}
 }

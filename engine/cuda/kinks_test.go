@@ -51,10 +51,8 @@ func TestKinkConformance(t *testing.T) {
 			continue // TestGroupConformance has it
 		}
 		f := newFake()
-		edited := c.old == ""
-		f.edit = func(ptx string) string {
-			edited = edited || strings.Contains(ptx, c.old)
-			return strings.ReplaceAll(ptx, c.old, c.new)
+		if c.old != "" {
+			f.edit = replacing(c.old, c.new)
 		}
 		b := openFake(t, f)
 		o := groupOptions(losses[c.loss], []int{20})
@@ -66,8 +64,8 @@ func TestKinkConformance(t *testing.T) {
 			enginetest.Run(t, b, o)
 			continue
 		}
-		if failed := fails(b, o); !edited || !failed {
-			t.Errorf("%s, %s: edited %v, failed %v", c.loss, c.new, edited, failed)
+		if failed := fails(b, o); !f.edited || !failed {
+			t.Errorf("%s, %s: edited %v, failed %v", c.loss, c.new, f.edited, failed)
 		}
 	}
 }

@@ -2,8 +2,6 @@ package cuda
 
 import (
 	"context"
-	"math"
-	"strings"
 	"testing"
 
 	"dyad/engine"
@@ -108,17 +106,11 @@ func TestMetricDefectsAreFound(t *testing.T) {
 		if testing.Short() && name != "log2 e in the code for phi'" {
 			continue
 		}
-		f := newFake()
-		found := false
-		f.edit = func(ptx string) string {
-			edited := strings.ReplaceAll(ptx, edit[0], edit[1])
-			found = found || edited != ptx
-			return edited
-		}
+		f := defective(replacing(edit[0], edit[1]))
 		o := metricOptions(FP32)
 		o.Sizes = []int{3}
-		if failed := fails(openMetric(t, f, FP32), o); !found || !failed {
-			t.Errorf("%s: edited %v, found %v", name, found, failed)
+		if failed := fails(openMetric(t, f, FP32), o); !f.edited || !failed {
+			t.Errorf("%s: edited %v, found %v", name, f.edited, failed)
 		}
 	}
 }
@@ -151,11 +143,7 @@ func TestMetricAgainstCPU(t *testing.T) {
 		k := must.Get(b.Plan(p))(t)
 		sum := must.Get(sumOf(b, p, r, w))(t)
 		bound := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
-		var diff, norm float64
-		for k := range sum {
-			diff = math.Hypot(diff, exact[k]-sum[k])
-			norm = math.Hypot(norm, sum[k])
-		}
+		diff, norm := apartBy(sum, exact), norm2(sum)
 		if !(diff <= bound && diff < limit*norm) {
 			t.Errorf("%v: the difference %g is above the bound, %g, or %g of %g", precision, diff, bound, limit, norm)
 		}
@@ -189,9 +177,8 @@ func TestMetricNeighbours(t *testing.T) {
 		}
 		return after
 	}
-	precisions, skews := []Precision{FP32, BF16x3}, []float64{0, 1}
-	for _, precision := range precisions {
-		for _, skew := range skews {
+	for _, precision := range []Precision{FP32, BF16x3} {
+		for _, skew := range []float64{0, 1} {
 			for _, defect := range []bool{false, true} {
 				if skew == 0 && (defect || precision != FP32 && !sizes.Full()) {
 					continue
@@ -199,7 +186,7 @@ func TestMetricNeighbours(t *testing.T) {
 				f := newFake()
 				f.skew = skew
 				if defect {
-					f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "cvt.rni.s64.f32", "cvt.s64.s32") }
+					f.edit = replacing("cvt.rni.s64.f32", "cvt.s64.s32")
 				}
 				b := openMetric(t, f, precision)
 				k := must.Get(b.Plan(p))(t)
@@ -209,11 +196,7 @@ func TestMetricNeighbours(t *testing.T) {
 				for _, at := range []int{0, n - 1} {
 					next := far(at)
 					got, want := change(b, next), change(cpu.Backend{}, next)
-					var diff float64
-					for k := range got {
-						diff = math.Hypot(diff, got[k]-want[k])
-					}
-					most = max(most, diff)
+					most = max(most, apartBy(got, want))
 				}
 				if (most <= 2*bound) == defect || bound > k.Bounds(engine.Query{Pairs: pairs}).Sum {
 					t.Errorf("%v, skew %v, defect %v: the error changes by %g, the bound is %g, Roundoff %g", precision, skew, defect, most, 2*bound, k.Bounds(engine.Query{Pairs: pairs}).Sum)
@@ -255,20 +238,19 @@ func TestMetricSlices(t *testing.T) {
 	e := must.Get(k.Bind(r))(t)
 	defer e.Close()
 	ctx, cancel := context.WithCancel(context.Background())
-	launches := 0
-	f.fail = func(call string) error {
-		if strings.HasPrefix(call, "Launch metric_tiles") {
-			launches++
+	launches := func() int { return f.called("Launch metric_tiles") }
+	f.fail = func(string) error {
+		if launches() > 0 {
 			cancel()
 		}
 		return nil
 	}
 	dst := make([]float64, len(w))
-	if err := e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != context.Canceled || launches != 1 {
-		t.Errorf("%d launches, error %v", launches, err)
+	if err := e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != context.Canceled || launches() != 1 {
+		t.Errorf("%d launches, error %v", launches(), err)
 	}
-	if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || launches != 3 {
-		t.Errorf("%d launches, error %v", launches, err)
+	if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || launches() != 3 {
+		t.Errorf("%d launches, error %v", launches(), err)
 	}
 }
 

@@ -44,14 +44,9 @@ func TestMomentsOfPersons(t *testing.T) {
 	for _, err := range personMoments(t, openFake(t, newFake()), true) {
 		t.Error(err)
 	}
-	f, edited := newFake(), false
-	f.edit = func(ptx string) string {
-		changed := editEntry(ptx, "weigh_rows", "mul.rn.f64", "max.f64")
-		edited = edited || changed != ptx
-		return changed
-	}
-	if wrong := personMoments(t, openFake(t, f), true); !edited || len(wrong) == 0 {
-		t.Errorf("sums over rows pass for those over persons: edited %v", edited)
+	f := defective(func(ptx string) string { return editEntry(ptx, "weigh_rows", "mul.rn.f64", "max.f64") })
+	if wrong := personMoments(t, openFake(t, f), true); !f.edited || len(wrong) == 0 {
+		t.Errorf("sums over rows pass for those over persons: edited %v", f.edited)
 	}
 }
 
@@ -74,13 +69,7 @@ func TestPersonsReplacedInMoments(t *testing.T) {
 			}
 			first = append(first, len(y))
 		}
-		r, err := engine.NewRecords(x, y, d, p.Bounds)
-		if err == nil {
-			r, err = r.WithPersons(first, rows)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(must.Get(engine.NewRecords(x, y, d, p.Bounds))(t).WithPersons(first, rows))(t)
 		m := engine.Query{Radius: radius, Second: engine.DiagonalSecond}
 		got, k := must.Get2(momentsOf(openFake(t, f), p, r, m))(t)
 		if want := float64(persons) * radius * radius; f.edit == nil && math.Abs(got.Second[0]-want) > 1e-12 {
@@ -96,8 +85,7 @@ func TestPersonsReplacedInMoments(t *testing.T) {
 	if moved, slack := move(newFake()); !(moved <= 2*radius+slack) || moved < 2*radius-1e-9 {
 		t.Errorf("a person moves the sum by %v, want %v within %g", moved, 2*radius, slack)
 	}
-	f := newFake()
-	f.edit = func(ptx string) string { return editEntry(ptx, "weigh_rows", "mul.rn.f64", "max.f64") }
+	f := defective(func(ptx string) string { return editEntry(ptx, "weigh_rows", "mul.rn.f64", "max.f64") })
 	if moved, _ := move(f); moved < 2*radius*10 {
 		t.Errorf("without weights a person moves the sum by %v", moved)
 	}

@@ -217,15 +217,7 @@ func TestMomentDefects(t *testing.T) {
 		"a constant of the sigmoid":    {"0dBFE62E42FEE00000", "0dBFE62F42FEE00000"},
 		"the last rows are left twice": {"min.u64", "max.u64"},
 	} {
-		f, edited := newFake(), false
-		f.edit = func(ptx string) string {
-			if !strings.Contains(ptx, "clipped_small") {
-				return ptx
-			}
-			changed := strings.ReplaceAll(ptx, edit[0], edit[1])
-			edited = edited || changed != ptx
-			return changed
-		}
+		f := defective(replacing(edit[0], edit[1], "clipped_small"))
 		found := false
 		for _, c := range momentCases(true) {
 			p, r, _ := records(t, c.n, c.d, 2)
@@ -233,8 +225,8 @@ func TestMomentDefects(t *testing.T) {
 				break
 			}
 		}
-		if !edited || !found {
-			t.Errorf("%s: edited %v, found %v", name, edited, found)
+		if !f.edited || !found {
+			t.Errorf("%s: edited %v, found %v", name, f.edited, found)
 		}
 	}
 }
@@ -287,16 +279,10 @@ func TestMomentsOfNarrowRecords(t *testing.T) {
 		narrow, wide := narrowed(t, p, r)
 		m.Second = c.second
 		want, _ := must.Get2(momentsOf(openFake(t, newFake()), p, wide, m))(t)
-		f, launched := newFake(), 0
-		f.fail = func(call string) error {
-			if strings.HasSuffix(call, "_narrow") {
-				launched++
-			}
-			return nil
-		}
+		f := newFake()
 		b := openFake(t, f)
 		got, _ := must.Get2(momentsOf(b, p, narrow, m))(t)
-		if launched == 0 || !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) {
+		if !slices.ContainsFunc(f.calls, func(call string) bool { return strings.HasSuffix(call, "_narrow") }) || !slices.Equal(got.Sum, want.Sum) || !slices.Equal(got.Second, want.Second) {
 			t.Errorf("n = %d, d = %d: records in float32 have other sums, or were not read as such", c.n, c.d)
 		}
 	}

@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -41,27 +42,16 @@ func TestMomentError(t *testing.T) {
 // above Roundoff.
 func TestShortExpansion(t *testing.T) {
 	p, r, w := records(t, 200, 3, 2)
-	sums := func(k engine.Kernel) []float64 {
-		e := must.Get(k.Bind(r))(t)
-		defer e.Close()
-		dst := make([]float64, p.D)
-		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})))
-		return dst
-	}
-	plan := func(b engine.Backend) engine.Kernel {
-		return must.Get(b.Plan(p))(t)
-	}
-	want := sums(plan(cpu.Backend{Method: cpu.Direct}))
-	full := plan(openFake(t, newFake())).(*kernel)
+	want := must.Get(sumOf(cpu.Backend{Method: cpu.Direct}, p, r, w))(t)
+	full := must.Get(openFake(t, newFake()).Plan(p))(t).(*kernel)
 	short := *full
 	short.expansion.Terms /= 2
 	bound := full.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
 	for k, limit := range map[*kernel][2]float64{full: {0, bound}, &short: {10 * bound, math.Inf(1)}} {
-		diff := 0.0
-		for a, v := range sums(k) {
-			diff = math.Hypot(diff, v-want[a])
-		}
-		if diff < limit[0] || diff > limit[1] {
+		e := must.Get(k.Bind(r))(t)
+		sum := make([]float64, p.D)
+		must.Do(t, errors.Join(e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: p.N})), e.Close()))
+		if diff := apartBy(sum, want); diff < limit[0] || diff > limit[1] {
 			t.Errorf("%d terms: error %g, Roundoff of all terms is %g", k.expansion.Terms, diff, bound)
 		}
 	}
@@ -81,11 +71,7 @@ func TestNearErrorHolds(t *testing.T) {
 			b.Method = NearLinear
 			k := must.Get(b.Plan(p))(t)
 			got := must.Get(sumOf(b, p, r, w))(t)
-			away := 0.0
-			for a, v := range want {
-				away = math.Hypot(away, got[a]-v)
-			}
-			part := away / k.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
+			part := apartBy(got, want) / k.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
 			if t.Logf("%d labels, %d ulps: %.2g of Roundoff", labels, ulps, part); !(part <= 1) || slices.Equal(got, exact) {
 				t.Errorf("%d labels, %d ulps: %.2g of Roundoff", labels, ulps, part)
 			}

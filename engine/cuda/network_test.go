@@ -52,11 +52,7 @@ func networkCases() []networkCase {
 
 func (c networkCase) loss(t testing.TB, d int) embedding.Loss {
 	t.Helper()
-	var net embedding.Network
-	var err error
-	if net, err = embedding.NewMLP(embedding.MLP{In: d, Hidden: c.hidden, Out: c.m, Activation: c.act}); err != nil {
-		t.Fatal(err)
-	}
+	var net embedding.Network = must.Get(embedding.NewMLP(embedding.MLP{In: d, Hidden: c.hidden, Out: c.m, Activation: c.act}))(t)
 	if c.file != "" {
 		net = embedding.NewGraph(chain{fileNetwork(t, c.file, d, c.m)})
 	}
@@ -79,12 +75,9 @@ func networkRecords(t testing.TB, rng *rand.Rand, n, d, most int) *engine.Record
 			x, y, of = append(x, row...), append(y, float64(2*rng.IntN(2)-1)), append(of, int32(p))
 		}
 	}
-	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-	if err == nil && most > 0 {
-		r, err = r.GroupPersons(of, n, most)
-	}
-	if err != nil {
-		t.Fatal(err)
+	r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
+	if most > 0 {
+		r = must.Get(r.GroupPersons(of, n, most))(t)
 	}
 	return r
 }
@@ -202,8 +195,7 @@ func TestCompareNetworks(t *testing.T) {
 	if t.Log(text); err != nil {
 		t.Error(err)
 	}
-	f := newFake()
-	f.edit = func(ptx string) string { return strings.ReplaceAll(ptx, "red.global.add.u64", "st.global.u64") }
+	f := defective(replacing("red.global.add.u64", "st.global.u64"))
 	must.Err(openFake(t, f).Device.CompareNetworks(t.Context()))(t, "chunks in place of their sum are not found")
 }
 
@@ -212,27 +204,10 @@ func TestNetworkFailures(t *testing.T) {
 	r := networkRecords(t, rand.New(rand.NewPCG(1, 1)), 9, 3, 0)
 	l := networkCases()[2].loss(t, 3)
 	p := networkProblem(l, r, 0)
-	for at := 0; ; at++ {
-		f, calls := newFake(), 0
-		f.dry = true
-		b := openFake(t, f)
-		f.fail = func(string) error {
-			if calls++; calls == at+1 {
-				return driver.Result(2)
-			}
-			return nil
-		}
-		_, _, err := networkSum(embedding.Backend{On: b}, p, r, networkAt(l, 3, rand.New(rand.NewPCG(1, 1))), 2)
-		if calls <= at {
-			if err != nil || at < 50 {
-				t.Errorf("%d calls: %v", at, err)
-			}
-			return
-		}
-		if !errors.Is(err, driver.Result(2)) {
-			t.Errorf("call %d fails: %v", at+1, err)
-		}
-	}
+	eachCall(t, 50, driver.Result(2), "networks", func(f *fakeDriver) error {
+		_, _, err := networkSum(embedding.Backend{On: openFake(t, f)}, p, r, networkAt(l, 3, rand.New(rand.NewPCG(1, 1))), 2)
+		return err
+	})
 }
 
 // TestNetworkRefusals: what a GPU does not compute of networks is refused when it is planned, with what to do.

@@ -10,6 +10,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 )
 
 // TestPairsDecline: what a GPU cannot do is said before anything is computed.
@@ -64,37 +65,17 @@ type otherPairLoss struct{ embedding.BradleyTerry }
 func TestPairsFailuresLeaveNothing(t *testing.T) {
 	data := pairData(t, 12, 4, 20, embedding.L2)
 	w := weights(8, 1)
-	for number := 0; ; number++ {
-		f := newFake()
-		b := openFake(t, f)
-		calls, failed := 0, false
-		f.fail = func(string) error {
-			calls++
-			failed = failed || calls-1 == number
-			if calls-1 == number {
-				return driver.Result(2)
-			}
-			return nil
+	eachCall(t, 15, driver.Result(2), "pairs", func(f *fakeDriver) error {
+		s, err := openFake(t, f).Sums(data, embedding.Contrastive{Margin: 1}, 2)
+		if err != nil {
+			return err
 		}
-		s, err := b.Sums(data, embedding.Contrastive{Margin: 1}, 2)
-		if err == nil {
-			err = s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, embedding.WholeMatrix)
-			if closed := s.Close(); closed != nil {
-				t.Error(closed)
-			}
-			if s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, embedding.WholeMatrix) == nil {
-				t.Error("Sum after Close")
-			}
+		sum := func() error {
+			return s.Sum(context.Background(), make([]float64, 8), w, allOf(20), 0.1, embedding.WholeMatrix)
 		}
-		var code driver.Result
-		switch {
-		case !failed && (err != nil || number < 15):
-			t.Errorf("%d calls, %v", number, err)
-		case failed && (!errors.As(err, &code) || code != 2):
-			t.Errorf("call %d failed and the error is %v", number, err)
-		}
-		if !failed {
-			return
-		}
-	}
+		err = sum()
+		must.CheckDo(t, s.Close())
+		must.ErrDo(t, sum(), "Sum after Close")
+		return err
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/engine"
@@ -374,12 +373,7 @@ func TestPairDefectsAreFound(t *testing.T) {
 		"not atomic":            {"red.global.add.u64", "st.global.u64"},
 		"no root":               {"sqrt.rn.f64", "abs.f64"},
 	} {
-		f, found := newFake(), false
-		f.edit = func(ptx string) string {
-			edited := strings.ReplaceAll(ptx, edit[0], edit[1])
-			found = edited != ptx
-			return edited
-		}
+		f := defective(replacing(edit[0], edit[1]))
 		s, err := openFake(t, f).Sums(data, loss, 3)
 		if err == nil {
 			s.(*pairSums).slice = 20
@@ -388,11 +382,9 @@ func TestPairDefectsAreFound(t *testing.T) {
 			if err == nil && slices.Equal(got, want) {
 				t.Errorf("%s: not found", name)
 			}
-			if closed := s.Close(); closed != nil {
-				t.Error(closed)
-			}
+			must.CheckDo(t, s.Close())
 		}
-		if !found {
+		if !f.edited {
 			t.Errorf("%s: the PTX has no %q", name, edit[0])
 		}
 	}

@@ -2,7 +2,6 @@ package cuda
 
 import (
 	"errors"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -58,14 +57,9 @@ func TestPersons(t *testing.T) {
 		"pairs within a person":      {"sub.rn.f64", "max.f64"},
 		"c without the row's weight": {"mul.rn.f64", "max.f64"},
 	} {
-		f, edited := newFake(), false
-		f.edit = func(ptx string) string {
-			changed := editEntry(ptx, "weigh", edit[0], edit[1])
-			edited = edited || changed != ptx
-			return changed
-		}
-		if failed := fails(openFake(t, f), personOptions()); !edited || !failed {
-			t.Errorf("%s: edited %v, found %v", name, edited, failed)
+		f := defective(func(ptx string) string { return editEntry(ptx, "weigh", edit[0], edit[1]) })
+		if failed := fails(openFake(t, f), personOptions()); !f.edited || !failed {
+			t.Errorf("%s: edited %v, found %v", name, f.edited, failed)
 		}
 	}
 }
@@ -101,16 +95,11 @@ func TestPersonsPairByPair(t *testing.T) {
 		{"products without the other row's weight", "metric_tiles_persons", "mul.rn.f64", "max.f64", metric},
 		{"pairs within a person, of metrics", "metric_tiles_persons", "setp.gt.u32", "setp.eq.u32", metric},
 	} {
-		f, edited := newFake(), false
-		f.edit = func(ptx string) string {
-			changed := editEntry(ptx, c.entry, c.old, c.new)
-			edited = edited || changed != ptx
-			return changed
-		}
+		f := defective(func(ptx string) string { return editEntry(ptx, c.entry, c.old, c.new) })
 		b := openFake(t, f)
 		b.Method, b.Precision = Direct, FP32
-		if failed := fails(b, c.of); !edited || !failed {
-			t.Errorf("%s: edited %v, found %v", c.name, edited, failed)
+		if failed := fails(b, c.of); !f.edited || !failed {
+			t.Errorf("%s: edited %v, found %v", c.name, f.edited, failed)
 		}
 	}
 }
@@ -184,13 +173,7 @@ func TestPersonTermsAreTheirOwn(t *testing.T) {
 			}
 			p := p
 			p.N = len(of)
-			r, err := engine.NewRecords(x, y, d, p.Bounds)
-			if err == nil {
-				r, err = r.WithPersons(first, most)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(must.Get(engine.NewRecords(x, y, d, p.Bounds))(t).WithPersons(first, most))(t)
 			s := must.Get(sumOf(b, p, r, w))(t)
 			return s, b, p
 		}
@@ -249,13 +232,7 @@ func TestPersonsReplacedInSums(t *testing.T) {
 				}
 				first = append(first, len(y))
 			}
-			r, err := engine.NewRecords(x, y, p.D, p.Bounds)
-			if err == nil {
-				r, err = r.WithPersons(first, rows)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(must.Get(engine.NewRecords(x, y, p.D, p.Bounds))(t).WithPersons(first, rows))(t)
 			b := openFake(t, f)
 			b.Method = c.method
 			return must.Get(sumOf(b, p, r, c.w))(t)
@@ -266,9 +243,7 @@ func TestPersonsReplacedInSums(t *testing.T) {
 		if !(moved <= most) || moved == 0 {
 			t.Errorf("%s: a person moves the sum by %v, at most %v is allowed", c.entry, moved, most)
 		}
-		f := newFake()
-		f.edit = func(ptx string) string { return weightless(ptx, c.entry) }
-		without := move(f)
+		without := move(defective(func(ptx string) string { return weightless(ptx, c.entry) }))
 		if t.Logf("%s: %.3g of %.3g, without the weights of rows %.3g", c.entry, moved, most, without); without < most {
 			t.Errorf("%s: without the weights of rows a person moves the sum by %v only", c.entry, without)
 		}
@@ -320,10 +295,7 @@ func TestPersonReplayOnGPU(t *testing.T) {
 			p := engine.Problem{N: persons, D: d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 0.5, LabelValues: 2, PersonRows: most}
 			on := openFake(t, f)
 			on.Method = c.method
-			spec, err := algorithms.NewSpec(on, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := must.Get(algorithms.NewSpec(on, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
 			plan := must.Get(a.Plan(spec))(t)
 			if plan.Guarantee.Unit != "one person" {
 				t.Errorf("%s protects %s", a.Info().Name, plan.Guarantee.Unit)
@@ -336,10 +308,7 @@ func TestPersonReplayOnGPU(t *testing.T) {
 		if t.Logf("%s, %s: %.3g of the certificate", a.Info().Name, c.entry, ratio); err != nil || !(ratio > 0.05 && ratio <= 1) {
 			t.Errorf("%s, %s: the largest move is %v of the certificate, %v", a.Info().Name, c.entry, ratio, err)
 		}
-		f := newFake()
-		f.edit = func(ptx string) string {
-			return weightless(ptx, c.entry)
-		}
+		f := defective(func(ptx string) string { return weightless(ptx, c.entry) })
 		if ratio, err := replay(f); err == nil && ratio <= 1 {
 			t.Errorf("%s, %s without the weights of rows: %v of the certificate", a.Info().Name, c.entry, ratio)
 		}
@@ -356,11 +325,7 @@ func TestPersonMetricNeighbours(t *testing.T) {
 	k := must.Get(b.Plan(p))(t)
 	bound := k.Bounds(engine.Query{Pairs: p.Pairs()}).OneRecord()
 	off := func(r *engine.Records) []float64 {
-		got, err := sumOf(b, p, r, w)
-		want, err2 := sumOf(cpu.Backend{}, p, r, w)
-		if err != nil || err2 != nil {
-			t.Fatal(err, err2)
-		}
+		got, want := must.Get(sumOf(b, p, r, w))(t), must.Get(sumOf(cpu.Backend{}, p, r, w))(t)
 		for i := range got {
 			got[i] -= want[i]
 		}
@@ -391,11 +356,7 @@ func TestPersonsWithinGroups(t *testing.T) {
 		must.Do(t, errors.Join(e.Sum(t.Context(), sums[i], engine.Gradient(w, p.Pairs())), e.Close()))
 		bound += k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum
 	}
-	var apart, size float64
-	for k, v := range sums[1] {
-		apart, size = math.Hypot(apart, sums[0][k]-v), math.Hypot(size, v)
-	}
-	if !(apart <= bound && bound < 1e-3*size) {
+	if apart := apartBy(sums[0], sums[1]); !(apart <= bound && bound < 1e-3*norm2(sums[1])) {
 		t.Errorf("%v on a GPU and %v on a CPU are %.3g apart, and the bounds give %.3g", sums[0], sums[1], apart, bound)
 	}
 }

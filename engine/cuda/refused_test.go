@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // TestSlopesWithoutCode: a slope in which atan, erf or a function of the normal law remains is
@@ -15,11 +16,8 @@ func TestSlopesWithoutCode(t *testing.T) {
 		"-log(normcdf(u))": true, "u*atan(u) - log1p(u^2)/2": true, "u*erf(u)": true, "hazard(-u)": true,
 		"atan(-u)": false, "1 - erf(u)": false, "normcdf(-u)": false,
 	} {
-		e, err := engine.NewExpression("test", text, engine.ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = slopeOf(engine.Score{Of: e}, 3, 0)
+		e := must.Get(engine.NewExpression("test", text, engine.ExpressionOptions{}))(t)
+		_, err := slopeOf(engine.Score{Of: e}, 3, 0)
 		if refused != errors.Is(err, engine.ErrUnsupported) || refused && !strings.Contains(err.Error(), "--device cpu") {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -18,10 +18,9 @@ func TestReplay(t *testing.T) {
 	p, r, w := records(t, 700, 3, 2)
 	all := engine.AllPairs{N: p.N}
 	ws := [][]float64{w, {0, 0, 0}, {-w[0], w[1], 0.5 * w[2]}, {w[0], 0.25 * w[1], -w[2]}}
-	run := func(fail func(call string) error) (sums [][]float64, calls [][]string) {
+	run := func(name string, nth int, err error) (sums [][]float64, calls [][]string) {
 		f := newFake()
-		var log []string
-		f.fail = func(call string) error { log = append(log, call); return fail(call) }
+		f.fail = f.failing(name, nth, err)
 		b := openFake(t, f)
 		k, err := b.Plan(p)
 		if err != nil || k.Method() != "near-linear" {
@@ -30,10 +29,9 @@ func TestReplay(t *testing.T) {
 		e := must.Get(k.Bind(r))(t)
 		prefix := make([]float64, p.D)
 		for i, v := range ws {
-			log = nil
-			dst := make([]float64, p.D)
+			dst, before := make([]float64, p.D), len(f.calls)
 			must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(v, all)))
-			sums, calls = append(sums, dst), append(calls, log)
+			sums, calls = append(sums, dst), append(calls, f.calls[before:])
 			if i == 2 {
 				must.Do(t, e.Sum(context.Background(), prefix, engine.Gradient(w, engine.PrefixPairs{T: 9})))
 			}
@@ -41,14 +39,8 @@ func TestReplay(t *testing.T) {
 		must.CheckDo(t, e.Close())
 		return append(sums, prefix), calls
 	}
-	none := func(call string) error {
-		if call == "BeginCapture" {
-			return errors.ErrUnsupported
-		}
-		return nil
-	}
-	want, plain := run(none)
-	got, calls := run(func(string) error { return nil })
+	want, plain := run("BeginCapture", 0, errors.ErrUnsupported)
+	got, calls := run("", 0, nil)
 	for i := range want {
 		if !slices.Equal(got[i], want[i]) {
 			t.Errorf("sum %d is %v, launched one by one %v", i, got[i], want[i])
@@ -68,15 +60,7 @@ func TestReplay(t *testing.T) {
 	}
 	// Defects of a driver: no graph is kept, and none tried again.
 	for name, nth := range map[string]int{"EndCapture": 1, "Launch expand": 2} {
-		seen := 0
-		got, calls := run(func(call string) error {
-			if call == name {
-				if seen++; seen == nth {
-					return driver.Result(901)
-				}
-			}
-			return nil
-		})
+		got, calls := run(name, nth, driver.Result(901))
 		if !slices.EqualFunc(got, want, slices.Equal[[]float64]) || !slices.Equal(calls[3], steps) {
 			t.Errorf("%s fails: %v, %v", name, got, calls)
 		}
@@ -108,21 +92,18 @@ func TestReplayIsCancelled(t *testing.T) {
 	first, dst := make([]float64, p.D), make([]float64, p.D)
 	must.Do(t, e.Sum(context.Background(), first, engine.Gradient(w, engine.AllPairs{N: p.N})))
 	ctx, cancel := context.WithCancel(context.Background())
-	graphs := 0
 	f.fail = func(call string) error {
 		if call == "Launch score_moments" {
 			cancel() // the second pass asks
 		}
-		if call == "LaunchGraph" {
-			graphs++
-		}
 		return nil
 	}
-	if err := e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: p.N})); !errors.Is(err, context.Canceled) || graphs != 0 {
-		t.Errorf("%v, %d graphs", err, graphs)
+	graphs := func() int { return f.called("LaunchGraph") }
+	if err := e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: p.N})); !errors.Is(err, context.Canceled) || graphs() != 0 {
+		t.Errorf("%v, %d graphs", err, graphs())
 	}
-	if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || graphs != 1 || !slices.Equal(dst, first) {
-		t.Errorf("%v, %d graphs, %v and %v", err, graphs, dst, first)
+	if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})); err != nil || graphs() != 1 || !slices.Equal(dst, first) {
+		t.Errorf("%v, %d graphs, %v and %v", err, graphs(), dst, first)
 	}
 	must.CheckDo(t, e.Close())
 }
@@ -134,8 +115,6 @@ func TestLongSumsAsk(t *testing.T) {
 	var short []float64
 	for _, most := range []int{600 * 2, 600*2 - 1} {
 		f := newFake()
-		var calls []string
-		f.fail = func(call string) error { calls = append(calls, call); return nil }
 		planned := must.Get(openFake(t, f).Plan(p))(t)
 		k := *planned.(*kernel)
 		k.mostPrompt = most
@@ -144,7 +123,7 @@ func TestLongSumsAsk(t *testing.T) {
 		for range 2 {
 			must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})))
 		}
-		if graphs := slices.Contains(calls, "LaunchGraph"); graphs != (short == nil) {
+		if graphs := f.called("LaunchGraph") > 0; graphs != (short == nil) {
 			t.Errorf("%d numbers: graphs %v", most, graphs)
 		}
 		if short == nil {
@@ -155,14 +134,14 @@ func TestLongSumsAsk(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			f.fail = func(call string) error {
-				if calls = append(calls, call); call == "SyncStream" {
+				if call == "SyncStream" {
 					cancel()
 				}
 				return nil
 			}
-			calls = nil
-			if err := e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: p.N})); !errors.Is(err, context.Canceled) || slices.Contains(calls, "Launch weighted_series") {
-				t.Errorf("%v after %v", err, calls)
+			f.calls = nil
+			if err := e.Sum(ctx, dst, engine.Gradient(w, engine.AllPairs{N: p.N})); !errors.Is(err, context.Canceled) || f.called("Launch weighted_series") > 0 {
+				t.Errorf("%v after %v", err, f.calls)
 			}
 		}
 		must.CheckDo(t, e.Close())

@@ -270,25 +270,8 @@ func TestSoftmaxTraining(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for at := 0; ; at++ {
-		f, calls := newFake(), 0
-		f.dry = true
-		b := openFake(t, f)
-		f.fail = func(string) error {
-			if calls++; calls == at+1 {
-				return driver.Result(2)
-			}
-			return nil
-		}
-		_, err := softmaxSum(t, slim{b, 9}, data, embedding.InfoNCE{Temperature: 0.5}, model, spec.Network.Start, upTo(0, 6), 1)
-		if calls <= at {
-			if err != nil || at < 50 {
-				t.Errorf("%d calls: %v", at, err)
-			}
-			return
-		}
-		if !errors.Is(err, driver.Result(2)) {
-			t.Errorf("call %d fails: %v", at+1, err)
-		}
-	}
+	eachCall(t, 50, driver.Result(2), "softmax", func(f *fakeDriver) error {
+		_, err := softmaxSum(t, slim{openFake(t, f), 9}, data, embedding.InfoNCE{Temperature: 0.5}, model, spec.Network.Start, upTo(0, 6), 1)
+		return err
+	})
 }

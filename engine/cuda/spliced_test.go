@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/engine"
@@ -36,14 +35,7 @@ func TestPairTilesAddUpTerms(t *testing.T) {
 	}
 	p := engine.Problem{N: n, D: 1, Bounds: engine.UnitBounds(), Loss: library(t)["hinge"], Radius: 1, LabelValues: engine.AnyLabels, Groups: []int{440, 60}}
 	differ := func(edit func(string) string) bool {
-		f := newFake()
-		f.edit = func(ptx string) string {
-			if !strings.Contains(ptx, ".entry pair_tiles") {
-				return ptx
-			}
-			return edit(ptx)
-		}
-		b := openFake(t, f)
+		b := openFake(t, defective(edit))
 		b.Method = Direct
 		e := bound(t, b, p, x, y)
 		sums, s := splicedSums(t, e, []float64{0.9})
@@ -67,12 +59,12 @@ func TestPairTilesAddUpTerms(t *testing.T) {
 		}
 		return !slices.Equal(sums, want)
 	}
-	if differ(func(ptx string) string { return ptx }) {
+	if differ(nil) {
 		t.Error("sums are not those of the loop")
 	}
 	for name, edit := range map[string]func(string) string{
-		"a group's end": func(ptx string) string { return endRead.ReplaceAllString(ptx, "${1}setp.le.u32${2}") },
-		"a mask":        func(ptx string) string { return strings.ReplaceAll(ptx, "1061158912, %p", "1061158913, %p") },
+		"a group's end": endOffByOne,
+		"a mask":        replacing("1061158912, %p", "1061158913, %p", ".entry pair_tiles"),
 	} {
 		if !differ(edit) {
 			t.Errorf("%s: not found", name)

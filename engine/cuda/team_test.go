@@ -263,10 +263,7 @@ func TestReplayInATeam(t *testing.T) {
 	} {
 		worst := func(b engine.Backend) (float64, error) {
 			p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
-			spec, err := algorithms.NewSpec(b, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := must.Get(algorithms.NewSpec(b, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
 			plan := must.Get(algorithm.Plan(spec))(t)
 			data, neighbour := attack.WorstCase(n, d, 0, p.Bounds)
 			return attack.Replay(algorithm, plan, data, []*engine.Records{neighbour}, 9)
@@ -298,11 +295,7 @@ func TestTeamsRefuse(t *testing.T) {
 	for _, plan := range []func(Backend) (engine.Kernel, error){
 		func(b Backend) (engine.Kernel, error) { return b.Plan(p) }, func(b Backend) (engine.Kernel, error) { return b.PlanMoments(p) },
 	} {
-		one, err := plan(Backend{Device: b.Device})
-		shared, err2 := plan(b)
-		if err != nil || err2 != nil {
-			t.Fatal(err, err2)
-		}
+		one, shared := must.Get(plan(Backend{Device: b.Device}))(t), must.Get(plan(b))(t)
 		for _, q := range []engine.Query{{Pairs: p.Pairs()}, {Radius: 0.5, Second: engine.FullSecond}} {
 			if a, b := one.Bounds(q), shared.Bounds(q); a.Sum != b.Sum || a.OneRecord() != b.OneRecord() || a.Second != b.Second || a.Positives != b.Positives {
 				t.Errorf("%s: bounds %+v of one GPU, %+v of two", one.Method(), a, b)

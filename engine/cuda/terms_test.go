@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/engine"
@@ -64,13 +63,6 @@ func off(t *testing.T, b Backend, p engine.Problem, x, y, w []float64) []float64
 	return dst
 }
 
-func length(x []float64) (norm float64) {
-	for _, v := range x {
-		norm = math.Hypot(norm, v)
-	}
-	return norm
-}
-
 // termData are records of norm at most 1 with real labels.
 func termData(n, d int) (x, y, w []float64) {
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -113,13 +105,8 @@ func TestTerms(t *testing.T) {
 			continue
 		}
 		f := newFake()
-		edited := c.old == ""
-		f.edit = func(ptx string) string {
-			if c.old == "" || !strings.Contains(ptx, "%phi_out") {
-				return ptx
-			}
-			edited = strings.Contains(ptx, c.old)
-			return strings.ReplaceAll(ptx, c.old, c.new)
+		if c.old != "" {
+			f.edit = replacing(c.old, c.new, "%phi_out")
 		}
 		b := openFake(t, f)
 		b.Method = Direct
@@ -128,12 +115,12 @@ func TestTerms(t *testing.T) {
 		pairs := engine.AllPairs{N: n}
 		near, whole := k.Bounds(engine.Query{Pairs: pairs}).OneRecord(), k.Bounds(engine.Query{Pairs: pairs}).Sum
 		first, second := off(t, b, p, x, y, w), off(t, b, p, other, labels, w)
-		far := max(length(first), length(second))
+		far := max(norm2(first), norm2(second))
 		for m := range first {
 			first[m] -= second[m]
 		}
-		change := length(first) / 2
-		if !edited || (change <= near) == c.bad || !(near < whole) {
+		change := norm2(first) / 2
+		if f.edited != (c.old != "") || (change <= near) == c.bad || !(near < whole) {
 			t.Errorf("%s, %s: a record changes %g; bounds of one record %g, of the sum %g", c.loss, c.name, change, near, whole)
 		}
 		if c.loss == "ramp" && (far <= whole) == c.bad {
@@ -250,7 +237,7 @@ func TestNeighbourRoundoffFactored(t *testing.T) {
 		for m := range change {
 			change[m] -= before[m]
 		}
-		worst = max(worst, length(change)/2)
+		worst = max(worst, norm2(change)/2)
 	}
 	own, _ := e.ownError()
 	if !(worst <= near && near <= whole && worst > 0.01*4*(n-1)*2*own) {

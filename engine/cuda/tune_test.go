@@ -30,25 +30,19 @@ func TestTuned(t *testing.T) {
 	sizes := [][2]int{{64, 1}, {600, 1}, {600, 4}, {1200, 2}}
 	f := newFake()
 	f.dry = true
-	launches := 0
-	f.fail = func(call string) error {
-		if strings.HasPrefix(call, "Launch") {
-			launches++
-		}
-		return nil
-	}
 	b := openFake(t, f)
 	tuned := func() Models {
 		t.Helper()
-		launches = 0
-		all, err := b.Device.tuned(context.Background(), times, sizes)
-		if err != nil || len(all) != 2 {
-			t.Fatal(all, err)
+		f.calls = nil
+		all := must.Get(b.Device.tuned(context.Background(), times, sizes))(t)
+		if len(all) != 2 {
+			t.Fatal(all)
 		}
 		return all
 	}
+	launches := func() int { return f.called("Launch") }
 	first := tuned()
-	if launches == 0 {
+	if launches() == 0 {
 		t.Error("nothing was measured")
 	}
 	for _, method := range []string{"near-linear", "direct, factored"} {
@@ -56,8 +50,8 @@ func TestTuned(t *testing.T) {
 			t.Errorf("%s: %+v in %+v", method, m, first)
 		}
 	}
-	if again := tuned(); launches != 0 || again[0].Method != first[0].Method || again[1].Fixed != first[1].Fixed {
-		t.Errorf("%d launches at the second use, and %+v", launches, again)
+	if again := tuned(); launches() != 0 || again[0].Method != first[0].Method || again[1].Fixed != first[1].Fixed {
+		t.Errorf("%d launches at the second use, and %+v", launches(), again)
 	}
 	whole := string(file)
 	for what, text := range map[string]string{
@@ -66,7 +60,7 @@ func TestTuned(t *testing.T) {
 		"a broken file":   whole[:len(whole)/2],
 	} {
 		file = []byte(text)
-		if tuned(); launches == 0 {
+		if tuned(); launches() == 0 {
 			t.Errorf("%s: its times were taken", what)
 		}
 		if strings.Contains(string(file), "Other GPU") != (what == "another GPU") {
@@ -75,12 +69,7 @@ func TestTuned(t *testing.T) {
 	}
 	// A GPU that fails is an error, and nothing is kept of it.
 	file = nil
-	f.fail = func(call string) error {
-		if call == "Launch logistic_tiles" {
-			return driver.Result(719)
-		}
-		return nil
-	}
+	f.fail = f.failing("Launch logistic_tiles", 0, driver.Result(719))
 	must.Fail(b.Device.tuned(context.Background(), times, sizes))(t, driver.Result(719), "a kernel that fails")
 	if file != nil {
 		t.Errorf("what is left: %s", file)

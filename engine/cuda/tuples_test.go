@@ -244,19 +244,9 @@ func TestTupleDefects(t *testing.T) {
 		"no tuple is clipped":               {"setp.gt.f64", "setp.lt.f64"},
 		"the square in place of the length": {"sqrt.rn.f64", "mov.f64"},
 	} {
-		f := newFake()
-		f.edit = func(ptx string) string {
-			if !strings.Contains(ptx, "tuple_clip") {
-				return ptx
-			}
-			out := strings.ReplaceAll(ptx, edit[0], edit[1])
-			if out == ptx {
-				t.Errorf("%s: changes nothing", name)
-			}
-			return out
-		}
+		f := defective(replacing(edit[0], edit[1], "tuple_clip"))
 		t.Run(name, func(t *testing.T) {
-			if worst := longestTuple(t, f, 5); worst > 0.9999 && worst <= 1 {
+			if worst := longestTuple(t, f, 5); worst > 0.9999 && worst <= 1 || !f.edited {
 				t.Errorf("the longest tuple is %v of the clipping norm", worst)
 			}
 		})
@@ -313,27 +303,10 @@ func TestTupleRefusals(t *testing.T) {
 		t.Error("a clip that float64 does not square")
 	}
 	c.clip = 1
-	for at := 0; ; at++ {
-		f, calls := newFake(), 0
-		f.dry = true
-		b := openFake(t, f)
-		f.fail = func(string) error {
-			if calls++; calls == at+1 {
-				return driver.Result(2)
-			}
-			return nil
-		}
-		_, err := tupleSum(t, b, c, data, classes, theta, members)
-		if calls <= at {
-			if err != nil || at < 50 {
-				t.Errorf("%d calls: %v", at, err)
-			}
-			return
-		}
-		if !errors.Is(err, driver.Result(2)) {
-			t.Errorf("call %d fails: %v", at+1, err)
-		}
-	}
+	eachCall(t, 50, driver.Result(2), "tuples", func(f *fakeDriver) error {
+		_, err := tupleSum(t, openFake(t, f), c, data, classes, theta, members)
+		return err
+	})
 }
 
 // TestTupleTraining: a whole run with a network on a GPU is that on the CPU but for float32, with the same plan and noise; without clipping

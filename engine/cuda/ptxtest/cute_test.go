@@ -1,6 +1,7 @@
 package ptxtest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -170,9 +171,7 @@ func (l layouts) packed(t *testing.T) error {
 					x[a*n+i] = float64(number(i, a))
 				}
 			}
-			at := k.in(out)
-			k.run("metric_"+name+"_"+kind, 1, columns, at, k.in(x), n, d, uint64(n/records), math.Float64bits(1))
-			k.out(at, out)
+			k.fill(out, "metric_"+name+"_"+kind, 1, columns, k.in(x), n, d, uint64(n/records), math.Float64bits(1))
 			return out
 		}
 		check := func(what string, got []uint32, table func(lane, value int) int, values int) error {
@@ -213,12 +212,9 @@ func (l layouts) packed(t *testing.T) error {
 				return at%8 + 8*(row%4*2+row/4+e/2*8)
 			}
 		}
-		for _, err := range []error{
-			check("left", left, of("A", 128), values), check("right", right, of("B", 64), 4), check("factor", factor, records, 4),
-		} {
-			if err != nil {
-				return err
-			}
+		err := cmp.Or(check("left", left, of("A", 128), values), check("right", right, of("B", 64), 4), check("factor", factor, records, 4))
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -232,9 +228,7 @@ func (l layouts) slabs(t *testing.T) error {
 	for i := range x {
 		x[i] = float64(i) // column by column
 	}
-	at := k.in(out)
-	k.run("metric_right_wgmma", 1, 1, at, k.in(x), n, d, 1, math.Float64bits(1))
-	k.out(at, out)
+	k.fill(out, "metric_right_wgmma", 1, 1, k.in(x), n, d, 1, math.Float64bits(1))
 	for r := range n {
 		for c := range d {
 			for _, reading := range []string{"slab columns", "slab rows"} {
@@ -267,15 +261,9 @@ func (l layouts) handed() error {
 }
 
 func (l layouts) check(t *testing.T) error {
-	for _, err := range []error{
+	return cmp.Or(
 		l.mma("bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16), l.mma("tf32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8),
-		l.wgmma(t, "columns", 64, 0), l.wgmma(t, "rows", 32, 1), l.packed(t), l.slabs(t), l.handed(),
-	} {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		l.wgmma(t, "columns", 64, 0), l.wgmma(t, "rows", 32, 1), l.packed(t), l.slabs(t), l.handed())
 }
 
 // TestCuTe: the layouts of the interpreter and of the kernels are those of CUTLASS's CuTe, and

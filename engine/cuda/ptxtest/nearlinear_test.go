@@ -1,9 +1,9 @@
 package ptxtest
 
 import (
-	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,9 +15,7 @@ func (k *kit) moments(s []float64, scale float64, logGroups, chunk int) []float6
 	k.t.Helper()
 	parts := cut([]int{0, len(s)}, chunk)
 	part := make([]float64, len(parts)/3*32<<logGroups)
-	at := k.in(part)
-	k.run("moments", len(parts)/3, 1, at, k.in(s), k.in32(parts), math.Float64bits(scale), uint64(logGroups))
-	k.out(at, part)
+	k.fill(part, "moments", len(parts)/3, 1, k.in(s), k.in(parts), math.Float64bits(scale), uint64(logGroups))
 	return part
 }
 
@@ -74,11 +72,8 @@ func TestSeries(t *testing.T) {
 		for a := c.terms; a < len(coefs); a++ {
 			coefs[a] = math.NaN() // not read
 		}
-		got := make([]float64, c.n)
-		at := k.in(got)
-		parts := cut([]int{0, c.n}, 512)
-		k.run("series", len(parts)/3, 1, at, k.in(s), k.in(coefs), k.in32(parts), uint64(c.terms), math.Float64bits(0.5))
-		k.out(at, got)
+		got, parts := make([]float64, c.n), cut([]int{0, c.n}, 512)
+		k.fill(got, "series", len(parts)/3, 1, k.in(s), k.in(coefs), k.in(parts), uint64(c.terms), math.Float64bits(0.5))
 		for i := range got {
 			want := 0.0
 			for a := range c.terms {
@@ -98,7 +93,9 @@ func TestNearLinearCounts(t *testing.T) {
 	k := newKit(t, kernels.PTX("nearlinear"))
 	s := make([]float64, n)
 	k.moments(s, 1, 0, n)
-	count := func() (all, arithmetic float64) {
+	atMost := func(kernel string, most, inFloat64 float64) {
+		t.Helper()
+		all, arithmetic := 0.0, 0.0
 		for name, c := range k.Counts {
 			if name != "mov.f64" && name != "neg.f64" { // renamed registers and a modifier
 				all += float64(c) / n
@@ -108,43 +105,32 @@ func TestNearLinearCounts(t *testing.T) {
 			}
 		}
 		clear(k.Counts)
-		return all, arithmetic
+		if t.Logf("%s: %.1f instructions a record, %.1f in float64", kernel, all, arithmetic); arithmetic > inFloat64 || all > most {
+			t.Errorf("%s: %.1f instructions a record, %.1f of them in float64; want at most %v and %v", kernel, all, arithmetic, most, inFloat64)
+		}
 	}
-	// 32 terms; the sums over the threads of a block add a few.
-	all, arithmetic := count()
-	if arithmetic > 68 || all > 95 {
-		t.Errorf("moments: %.1f instructions a record, %.1f of them in float64; want at most 95 and 68", all, arithmetic)
-	}
-	t.Logf("moments: %.1f instructions a record, %.1f in float64", all, arithmetic)
-	k.run("series", 1, 1, k.in(s), k.in(s), k.in(make([]float64, 256)), k.in32([]uint32{0, n, 0}), 31, math.Float64bits(1))
-	all, arithmetic = count()
-	if arithmetic > 68 || all > 115 {
-		t.Errorf("series: %.1f instructions a record, %.1f of them in float64; want at most 115 and 68", all, arithmetic)
-	}
-	t.Logf("series: %.1f instructions a record, %.1f in float64", all, arithmetic)
+	atMost("moments", 95, 68) // 32 terms; the sums over the threads of a block add a few
+	k.run("series", 1, 1, k.in(s), k.in(s), k.in(make([]float64, 256)), k.in([]uint32{0, n, 0}), 31, math.Float64bits(1))
+	atMost("series", 115, 68)
 	// The two passes load each number of X once, the first one writes the scores, and the
 	// second one reads them: 336 bytes a record of 20 features, 33.6 GB for 10^8.
 	const d = 20
 	x := k.in(make([]float64, n*d))
-	k.run("score_moments", 1, 1, k.in(make([]float64, 32)), k.in(s), x, k.in(make([]float64, d)), k.in32([]uint32{0, n, 0}), d, 0, math.Float64bits(1))
+	k.run("score_moments", 1, 1, k.in(make([]float64, 32)), k.in(s), x, k.in(make([]float64, d)), k.in([]uint32{0, n, 0}), d, 0, math.Float64bits(1))
 	reads, writes := k.Counts["ld.global.nc.f64"], k.Counts["st.global.f64"]
 	if reads != n*d+d || writes != n+32 {
 		t.Errorf("score_moments: %d loads and %d stores", reads, writes)
 	}
-	all, arithmetic = count()
-	if arithmetic > 92 || all > 220 { // 24 of them for 20 columns: batches of 16 and 8
-		t.Errorf("score_moments: %.1f instructions a record, %.1f of them in float64; want at most 220 and 92", all, arithmetic)
-	}
-	t.Logf("score_moments: %.1f instructions a record, %.1f in float64", all, arithmetic)
-	k.run("weighted_series", 1, 1, k.in(make([]float64, d)), x, k.in(s), k.in(make([]float64, 256)), k.in32([]uint32{0, n}), n, 0, d, 8, 8, 1, 1, 31, math.Float64bits(1))
+	atMost("score_moments", 220, 92) // 24 of them for 20 columns: batches of 16 and 8
+	k.run("weighted_series", 1, 1, k.in(make([]float64, d)), x, k.in(s), k.in(make([]float64, 256)), k.in([]uint32{0, n}), n, 0, d, 8, 8, 1, 1, 31, math.Float64bits(1))
 	if reads, writes = k.Counts["ld.global.nc.f64"], k.Counts["st.global.f64"]; reads != n*d+n+31 || writes != d {
 		t.Errorf("weighted_series: %d loads and %d stores", reads, writes)
 	}
-	all, arithmetic = count()
-	if arithmetic > 90 || all > 220 {
-		t.Errorf("weighted_series: %.1f instructions a record, %.1f of them in float64; want at most 220 and 90", all, arithmetic)
-	}
-	t.Logf("weighted_series: %.1f instructions a record, %.1f in float64", all, arithmetic)
+	atMost("weighted_series", 220, 90)
+}
+
+func sameBits(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }
 
 // cut is the table parts of rows whose classes start at these ones, cut at multiples of chunk.
@@ -157,15 +143,6 @@ func cut(start []int, chunk int) (parts []uint32) {
 		}
 	}
 	return parts
-}
-
-// in32 is in for small numbers.
-func (k *kit) in32(v []uint32) uint64 {
-	at := k.Alloc(4 * len(v))
-	for i, w := range v {
-		binary.LittleEndian.PutUint32(k.Bytes(at, 4*len(v))[4*i:], w)
-	}
-	return at
 }
 
 // onePass are records of classes that start at any rows, with a class of none.
@@ -192,9 +169,8 @@ func TestFusedPasses(t *testing.T) {
 		for i := range w {
 			w[i] /= float64(4 * c.d)
 		}
-		at, scale := rows.in(s), math.Float64bits(0.75)
-		rows.run("scores", (c.n+255)/256, 1, at, rows.in(tiled(x, c.n, c.d)), rows.in(w), uint64(c.n), uint64(c.d))
-		rows.out(at, s)
+		scale := math.Float64bits(0.75)
+		rows.fill(s, "scores", (c.n+255)/256, 1, rows.in(tiled(x, c.n, c.d)), rows.in(w), uint64(c.n), uint64(c.d))
 
 		chunk := 256 * c.tiles * c.spans
 		parts := cut(c.start, chunk)
@@ -204,8 +180,8 @@ func TestFusedPasses(t *testing.T) {
 		for a, v := range c.start {
 			start[a] = uint32(v)
 		}
-		gotAt, partAt, wantAt, sumsAt, table := k.in(got), k.in(part), k.in(want), k.in(sums), k.in32(parts)
-		sAt, coefsAt, startAt := k.in(s), k.in(coefs), k.in32(start)
+		gotAt, partAt, sumsAt, table := k.in(got), k.in(part), k.in(sums), k.in(parts)
+		sAt, coefsAt, startAt := k.in(s), k.in(coefs), k.in(start)
 		for from := 0; from < c.n; from += chunk { // a panel of a chunk
 			to := min(c.n, from+chunk)
 			panel, first, count := k.in(tiled(x[from*c.d:to*c.d], to-from, c.d)), 0, 0
@@ -223,12 +199,9 @@ func TestFusedPasses(t *testing.T) {
 		k.out(gotAt, got)
 		k.out(partAt, part)
 		k.out(sumsAt, sums)
-		k.run("moments", len(parts)/3, 1, wantAt, sAt, table, scale, 0)
-		k.out(wantAt, want)
-		for i := range s {
-			if math.Float64bits(s[i]) != math.Float64bits(got[i]) {
-				t.Fatalf("%+v: score %d is %v, want %v", c, i, got[i], s[i])
-			}
+		k.fill(want, "moments", len(parts)/3, 1, sAt, table, scale, 0)
+		if !sameBits(got, s) {
+			t.Fatalf("%+v: scores %v, want %v", c, got, s)
 		}
 		for i := range part {
 			if !(math.Abs(part[i]-want[i]) <= float64(chunk)*0x1p-50) {
@@ -236,14 +209,9 @@ func TestFusedPasses(t *testing.T) {
 			}
 		}
 		v := make([]float64, c.n)
-		vAt := k.in(v)
-		k.run("series", len(parts)/3, 1, vAt, sAt, coefsAt, table, uint64(c.terms), scale)
-		k.out(vAt, v)
-		plain, _ := rows.parts(x, v, c.d, c.spans, c.tiles, c.logParts)
-		for i := range plain {
-			if math.Float64bits(plain[i]) != math.Float64bits(sums[i]) {
-				t.Fatalf("%+v: sum %d is %v, want %v", c, i, sums[i], plain[i])
-			}
+		k.fill(v, "series", len(parts)/3, 1, sAt, coefsAt, table, uint64(c.terms), scale)
+		if plain, _ := rows.parts(x, v, c.d, c.spans, c.tiles, c.logParts); !sameBits(plain, sums) {
+			t.Fatalf("%+v: sums %v, want %v", c, sums, plain)
 		}
 	}
 }
@@ -277,10 +245,9 @@ func TestExpand(t *testing.T) {
 			matrices[i] /= float64(p)
 		}
 		coefs := make([]float64, 256*c.classes)
-		sums, at := k.in(make([]float64, len(moments))), k.in(coefs)
-		k.run("class_moments", length/8, c.classes, sums, k.in(part), k.in32(first), uint64(length))
-		k.run("expand", 1, c.classes, at, sums, k.in(matrices), uint64(p), uint64(c.classes), uint64(c.logGroups))
-		k.out(at, coefs)
+		sums := k.in(make([]float64, len(moments)))
+		k.run("class_moments", length/8, c.classes, sums, k.in(part), k.in(first), uint64(length))
+		k.fill(coefs, "expand", 1, c.classes, sums, k.in(matrices), uint64(p), uint64(c.classes), uint64(c.logGroups))
 		for a := range c.classes {
 			want := make([]float64, p)
 			for node := range p {

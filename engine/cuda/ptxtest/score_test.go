@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,25 +27,45 @@ func newKit(t *testing.T, ptx string) *kit {
 }
 
 func (k *kit) in(v any) uint64 {
-	b, err := binary.Append(nil, binary.LittleEndian, v)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	b := must.Get(binary.Append(nil, binary.LittleEndian, v))(k.t)
 	at := k.Alloc(len(b))
 	copy(k.Bytes(at, len(b)), b)
 	return at
 }
 
 func (k *kit) out(at uint64, v any) {
-	if _, err := binary.Decode(k.Bytes(at, binary.Size(v)), binary.LittleEndian, v); err != nil {
-		k.t.Fatal(err)
-	}
+	must.Get(binary.Decode(k.Bytes(at, binary.Size(v)), binary.LittleEndian, v))(k.t)
 }
 
 func (k *kit) run(name string, x, y int, args ...uint64) {
 	k.t.Helper()
-	if err := k.Run(k.module, name, x, y, args...); err != nil {
-		k.t.Fatal(err)
+	must.Do(k.t, k.Run(k.module, name, x, y, args...))
+}
+
+// fill runs a kernel whose first argument is what it writes, and reads that into v.
+func (k *kit) fill(v any, name string, x, y int, args ...uint64) {
+	k.t.Helper()
+	at := k.in(v)
+	k.run(name, x, y, append([]uint64{at}, args...)...)
+	k.out(at, v)
+}
+
+// edit is a change of a program that a test must find.
+type edit struct{ name, old, new string }
+
+// broken fails where an edited program runs and computes what it should.
+func broken(t *testing.T, ptx string, same func(k *kit) (bool, error), edits ...edit) {
+	t.Helper()
+	for _, e := range edits {
+		text := strings.ReplaceAll(ptx, e.old, e.new)
+		if text == ptx {
+			t.Errorf("%s: the PTX has no %q", e.name, e.old)
+			continue
+		}
+		ok, err := same(newKit(t, text))
+		if t.Logf("%s: %v", e.name, err); ok && err == nil {
+			t.Errorf("%s: not found", e.name)
+		}
 	}
 }
 
@@ -60,16 +81,22 @@ func padded(v []float32) []float32 {
 // tiles runs logistic_tiles on a and b.
 func (k *kit) tiles(a, b []float32) (row, col []int64) {
 	k.t.Helper()
+	row, col, err := k.tried(a, b)
+	must.Do(k.t, err)
+	return row, col
+}
+
+func (k *kit) tried(a, b []float32) (row, col []int64, err error) {
 	twice := make([]float32, len(a))
 	for i, v := range a {
 		twice[i] = 2 * v
 	}
 	row, col = make([]int64, len(a)), make([]int64, len(b))
 	r, c := k.in(row), k.in(col)
-	k.run("logistic_tiles", (len(a)+127)/128, (len(b)+2047)/2048, r, c, k.in(padded(twice)), k.in(padded(b)), uint64(len(a)), uint64(len(b)))
+	err = k.Run(k.module, "logistic_tiles", (len(a)+127)/128, (len(b)+2047)/2048, r, c, k.in(padded(twice)), k.in(padded(b)), uint64(len(a)), uint64(len(b)))
 	k.out(r, row)
 	k.out(c, col)
-	return row, col
+	return row, col, err
 }
 
 func randomExponentials(rng *rand.Rand, n int, h float64) []float32 {
@@ -142,10 +169,8 @@ func TestTermsArePartnersOnly(t *testing.T) {
 			t.Errorf("row %d is %d, its terms sum to %d", i, row[i], sum)
 		}
 	}
-	for j := range b {
-		if col[j] != wantCol[j] {
-			t.Errorf("column %d is %d, its terms sum to %d", j, col[j], wantCol[j])
-		}
+	if !slices.Equal(col, wantCol) {
+		t.Errorf("columns are %d, their terms sum to %d", col, wantCol)
 	}
 	if differ < 20 {
 		t.Errorf("with another partner %d terms differ", differ)
@@ -275,12 +300,9 @@ func TestExponentials(t *testing.T) {
 	k := newKit(t, kernels.PTX("score"))
 	s := []float64{0, 1, -1, 0.3, 31.9, -31.9, 1000, -1000, 1e-300, 5.5451774444795623}
 	const scale, limit = 2.0, 64.0
-	out := k.in(make([]float32, 128))
-	at := places(len(s))
+	at, got := places(len(s)), make([]float32, 128)
 	at[0], at[3], at[100] = at[3], math.MaxUint32, at[0]
-	k.run("exponentials", 1, 1, out, k.in(s), k.in(at), 128, math.Float64bits(scale), math.Float64bits(limit), math.Float64bits(2), uint64(math.Float32bits(0x1p62)))
-	got := make([]float32, 128)
-	k.out(out, got)
+	k.fill(got, "exponentials", 1, 1, k.in(s), k.in(at), 128, math.Float64bits(scale), math.Float64bits(limit), math.Float64bits(2), uint64(math.Float32bits(0x1p62)))
 	for i, from := range at {
 		want := 0x1p62
 		if from != math.MaxUint32 {
@@ -307,33 +329,12 @@ func TestBrokenPTX(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	a, b := randomExponentials(rng, 140, 3), randomExponentials(rng, 40, 3)
 	want, _ := newKit(t, kernels.PTX("score")).tiles(a, b)
-	for _, c := range []struct{ name, old, new string }{
-		{"no barrier", "bar.sync \t0;", ""},
-		{"wrong offset", "ld.global.f32 \t%f1, [%rd21];", "ld.global.f32 \t%f1, [%rd21+4096];"},
-		{"wrong constant", "0f3F000000;", "0f3F000001;"},
-		{"no reduction", "red.global.add.u64 ", "//"},
-	} {
-		broken := strings.ReplaceAll(kernels.PTX("score"), c.old, c.new)
-		if broken == kernels.PTX("score") {
-			t.Errorf("%s: the PTX has no %q", c.name, c.old)
-			continue
-		}
-		k := newKit(t, broken)
-		row := k.in(make([]int64, len(a)))
-		col := k.in(make([]int64, len(b)))
-		twice := make([]float32, len(a))
-		for i := range a {
-			twice[i] = 2 * a[i]
-		}
-		err := k.Run(k.module, "logistic_tiles", 2, 1, row, col, k.in(padded(twice)), k.in(padded(b)), uint64(len(a)), uint64(len(b)))
-		got := make([]int64, len(a))
-		k.out(row, got)
-		same := true
-		for i := range got {
-			same = same && got[i] == want[i]
-		}
-		if err == nil && same {
-			t.Errorf("%s: not found", c.name)
-		}
-	}
+	broken(t, kernels.PTX("score"), func(k *kit) (bool, error) {
+		got, _, err := k.tried(a, b)
+		return slices.Equal(got, want), err
+	},
+		edit{"no barrier", "bar.sync \t0;", ""},
+		edit{"wrong offset", "ld.global.f32 \t%f1, [%rd21];", "ld.global.f32 \t%f1, [%rd21+4096];"},
+		edit{"wrong constant", "0f3F000000;", "0f3F000001;"},
+		edit{"no reduction", "red.global.add.u64 ", "//"})
 }

@@ -99,21 +99,23 @@ var mmaCases = []mmaCase{{
 	representable: func(v float64) float64 { return float64(f32(roundTF32(math.Float32bits(float32(v))))) },
 }}
 
+// random is a matrix of numbers that the operands have.
+func (c mmaCase) random(rng *rand.Rand, rows, columns int) [][]float64 {
+	m := make([][]float64, rows)
+	for r := range m {
+		for range columns {
+			m[r] = append(m[r], c.representable(rng.NormFloat64()))
+		}
+	}
+	return m
+}
+
 // run computes D = A B + C of random matrices with fragments placed by a and returns the
 // largest difference from a plain product, relatively to the sum of absolute values.
 func (c mmaCase) run(t *testing.T, a placement, skew float64) float64 {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
-	random := func(rows, columns int) [][]float64 {
-		m := make([][]float64, rows)
-		for r := range m {
-			for range columns {
-				m[r] = append(m[r], c.representable(rng.NormFloat64()))
-			}
-		}
-		return m
-	}
-	A, B, C := random(16, c.depth), random(c.depth, 8), random(16, 8)
+	A, B, C := c.random(rng, 16, c.depth), c.random(rng, c.depth, 8), c.random(rng, 16, 8)
 	words := make([]uint32, 32*16)
 	put := func(lane, register, e int, v float64) {
 		u := math.Float32bits(float32(v))
@@ -139,9 +141,7 @@ func (c mmaCase) run(t *testing.T, a placement, skew float64) float64 {
 	}
 	k := newKit(t, warpProgram(mmaInstruction(c.shape)))
 	k.Skew = skew
-	at := k.in(words)
-	k.run("warp", 1, 1, at)
-	k.out(at, words)
+	k.fill(words, "warp", 1, 1)
 	var worst float64
 	for l := range 32 {
 		for e := range 4 {
@@ -197,9 +197,7 @@ func TestTensorConversions(t *testing.T) {
 	k := newKit(t, warpProgram("\tcvt.rn.bf16x2.f32 %r10, %r0, %r1;\n\tcvt.rna.tf32.f32 %r11, %r0;\n"))
 	words := make([]uint32, 32*16)
 	words[0], words[1] = math.Float32bits(1+0x1p-11), math.Float32bits(3)
-	at := k.in(words)
-	k.run("warp", 1, 1, at)
-	k.out(at, words)
+	k.fill(words, "warp", 1, 1)
 	if words[10] != 0x3f804040 || words[11] != math.Float32bits(1+0x1p-10) {
 		t.Errorf("got %#x and %#x", words[10], words[11])
 	}
@@ -209,9 +207,7 @@ func TestTensorConversions(t *testing.T) {
 func TestExchange(t *testing.T) {
 	k := newKit(t, warpProgram("\tshfl.sync.bfly.b32 %r10, %r14, 4, 31, -1;\n"))
 	words := make([]uint32, 32*16)
-	at := k.in(words)
-	k.run("warp", 1, 1, at)
-	k.out(at, words)
+	k.fill(words, "warp", 1, 1)
 	for l := range 32 {
 		if got := words[l*16+10]; got != uint32(l^4) {
 			t.Fatalf("lane %d has %d", l, got)
