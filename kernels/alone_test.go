@@ -29,11 +29,7 @@ func anyValue(rng *rand.Rand) float64 {
 }
 
 func anyValues(rng *rand.Rand, n int) []float64 {
-	x := make([]float64, n)
-	for i := range x {
-		x[i] = anyValue(rng)
-	}
-	return x
+	return filled(n, func() float64 { return anyValue(rng) })
 }
 
 func sameBits(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }

@@ -16,10 +16,7 @@ func TestDotsForgetWhatWasThere(t *testing.T) {
 		rng := rand.New(rand.NewPCG(31, 32))
 		for _, d := range []int{0, 1, 4, 5, 8, 16, 20, 64, 256, 257, 300, 512, 513, 1030} {
 			for _, n := range []int{1, 3, 4, 9, 70} {
-				x, w, rows := normals(rng, n*d), normals(rng, d), make([]int32, n)
-				for i := range rows {
-					rows[i] = int32(rng.IntN(n))
-				}
+				x, w, rows := normals(rng, n*d), normals(rng, d), filled(n, func() int32 { return int32(rng.IntN(n)) })
 				if n == 9 && d > shortRow {
 					for k := range x {
 						x[k] = -0x1p-149 // times w rounds to -0 in float64
@@ -28,10 +25,7 @@ func TestDotsForgetWhatWasThere(t *testing.T) {
 						w[k] = 0x1p-1000
 					}
 				}
-				narrow := make([]float32, len(x))
-				for k, v := range x {
-					narrow[k] = float32(v)
-				}
+				narrow := narrow(x)
 				clean, dirty := make([]float64, n), make([]float64, n)
 				for name, f := range map[string]func(dst []float64){
 					"Dots":             func(dst []float64) { set.Dots(dst, x, w) },
@@ -66,13 +60,7 @@ func BenchmarkDots(b *testing.B) {
 		for _, d := range []int{8, 20, 58} {
 			const n = 1024
 			x, w, dst := normals(rng, n*d), normals(rng, d), make([]float64, n)
-			narrow, rows := make([]float32, len(x)), make([]int32, n)
-			for k, v := range x {
-				narrow[k] = float32(v)
-			}
-			for i := range rows {
-				rows[i] = int32(rng.IntN(n))
-			}
+			narrow, rows := narrow(x), filled(n, func() int32 { return int32(rng.IntN(n)) })
 			for _, c := range []struct {
 				name string
 				f    func()

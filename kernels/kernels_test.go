@@ -45,12 +45,59 @@ func (g *guardedOf[T]) intact() bool {
 // unchanged reports that a read-only slice was not written.
 func (g *guardedOf[T]) unchanged() bool { return g.intact() && slices.Equal(g.data, g.copy) }
 
-func normals(rng *rand.Rand, n int) []float64 {
-	x := make([]float64, n)
+// kept fails if what was only read has changed, or something beside what was written.
+func kept(t *testing.T, name string, written []guard, read ...guard) {
+	t.Helper()
+	for _, g := range written {
+		if !g.intact() {
+			t.Fatalf("%s: wrote outside its slices", name)
+		}
+	}
+	for _, g := range read {
+		if !g.unchanged() {
+			t.Fatalf("%s: wrote to its arguments", name)
+		}
+	}
+}
+
+type guard interface {
+	intact() bool
+	unchanged() bool
+}
+
+// filled are n numbers of f, one after the other.
+func filled[T any](n int, f func() T) []T {
+	x := make([]T, n)
 	for i := range x {
-		x[i] = rng.NormFloat64()
+		x[i] = f()
 	}
 	return x
+}
+
+func normals(rng *rand.Rand, n int) []float64 { return filled(n, rng.NormFloat64) }
+
+// labels are n whole numbers below most.
+func labels(rng *rand.Rand, n, most int) []float64 {
+	return filled(n, func() float64 { return float64(rng.IntN(most)) })
+}
+
+// each applies f to all numbers of a slice.
+func each(f func(float64) float64) func([]float64) {
+	return func(v []float64) {
+		for i := range v {
+			v[i] = f(v[i])
+		}
+	}
+}
+
+// allNear compares numbers one by one by near.
+func allNear(t *testing.T, name string, got, want []float64, size, tol float64) {
+	t.Helper()
+	for i := range want {
+		if !near(got[i], want[i], size, tol) {
+			t.Errorf("%s: number %d is %v, want %v", name, i, got[i], want[i])
+		}
+	}
 }
 
 // near reports |got - want| <= tol max(1, size); NaN is never near.
@@ -110,14 +157,12 @@ func testDot(t *testing.T, kernel *Set) {
 			for k := range index {
 				index[k] = int32(n - 1 - k)
 			}
-			reversed := append([]float64(nil), y.data...)
+			reversed := slices.Clone(y.data)
 			slices.Reverse(reversed)
 			if got := sparseDot(x.data, index, reversed); !near(got, want, size, 1e-13) {
 				t.Errorf("n=%d offset=%d: SparseDot %v, want %v", n, offset, got, want)
 			}
-			if !x.unchanged() || !y.unchanged() {
-				t.Errorf("n=%d: Dot wrote to its arguments", n)
-			}
+			kept(t, "Dot", nil, x, y)
 		}
 	}
 }
@@ -166,9 +211,7 @@ func newRowsCase(rng *rand.Rand, n, d, offset int) rowsCase {
 		}
 		c.start = append(c.start, int64(len(value)))
 	}
-	for range n {
-		c.rows = append(c.rows, int32(rng.IntN(n)))
-	}
+	c.rows = filled(n, func() int32 { return int32(rng.IntN(n)) })
 	c.x, c.value = newGuarded(x, offset), newGuarded(value, offset)
 	return c
 }
@@ -216,26 +259,16 @@ func checkRows(t *testing.T, name string, c rowsCase, rows []int32, w, coef []fl
 	for k := range acc.data {
 		acc.data[k] = float64(k)
 	}
-	want := append([]float64(nil), acc.data...)
+	want, scores := slices.Clone(acc.data), make([]float64, c.n)
 	dots(dst.data)
 	add(acc.data)
 	for i, r := range rows {
-		row := c.x.data[int(r)*c.d:][:c.d]
-		var s float64
-		for k, v := range row {
-			s += v * w[k]
+		for k, v := range c.x.data[int(r)*c.d:][:c.d] {
+			scores[i] += v * w[k]
 			want[k] += coef[i] * v
 		}
-		if !near(dst.data[i], s, float64(c.d), 1e-14) {
-			t.Errorf("%s: score %d is %v, want %v", name, i, dst.data[i], s)
-		}
 	}
-	for k := range want {
-		if !near(acc.data[k], want[k], float64(c.n+c.d), 1e-14) {
-			t.Errorf("%s: column %d is %v, want %v", name, k, acc.data[k], want[k])
-		}
-	}
-	if !dst.intact() || !acc.intact() {
-		t.Errorf("%s: wrote outside its slices", name)
-	}
+	allNear(t, name+", scores", dst.data, scores, float64(c.d), 1e-14)
+	allNear(t, name+", columns", acc.data, want, float64(c.n+c.d), 1e-14)
+	kept(t, name, []guard{dst, acc})
 }

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -17,39 +18,20 @@ func testLogisticPairTile(t *testing.T, kernel *Set) {
 		for _, cols := range []int{0, 1, 3, 4, 7, 8, 9, 31, 67} {
 			for _, skip := range []int{-rows, 1, 2 - cols, 3} {
 				scale := math.Exp2(float64(rng.IntN(12)))
-				y, z := make([]float64, rows), make([]float64, cols)
-				for i := range y {
-					y[i] = float64(rng.IntN(4))
-				}
-				for j := range z {
-					z[j] = float64(rng.IntN(4))
-				}
-				s, tt := newGuarded(normals(rng, rows), rows%4), newGuarded(normals(rng, cols), cols%3)
-				for _, g := range []*guarded{s, tt} {
-					for i := range g.data {
-						g.data[i] *= scale
-						g.copy[i] = g.data[i]
-					}
-				}
+				y, z := labels(rng, rows, 4), labels(rng, cols, 4)
+				score := func() float64 { return scale * rng.NormFloat64() }
+				s, tt := newGuarded(filled(rows, score), rows%4), newGuarded(filled(cols, score), cols%3)
 				yy, zz := newGuarded(y, 1), newGuarded(z, 2)
 				row, col := newGuarded(normals(rng, rows), 2), newGuarded(normals(rng, cols), 1)
 				wantRow, wantCol := append([]float64(nil), row.data...), append([]float64(nil), col.data...)
 				PairTile(wantRow, wantCol, s.data, y, tt.data, z, skip, LogisticSlope)
 				kernel.LogisticPairTile(row.data, col.data, s.data, yy.data, tt.data, zz.data, skip)
 				// Slopes within 4 u each, times |D| <= 3, and the sums of both.
-				for i := range wantRow {
-					if limit := float64(cols) * (2*(6+float64(cols)) + 8) * 3 * 0x1p-53; !(math.Abs(row.data[i]-wantRow[i]) <= limit) {
-						t.Errorf("%dx%d skip %d: row %d is %v, want %v", rows, cols, skip, i, row.data[i], wantRow[i])
-					}
-				}
-				for j := range wantCol {
-					if limit := float64(rows) * (2*(6+float64(rows)) + 8) * 3 * 0x1p-53; !(math.Abs(col.data[j]-wantCol[j]) <= limit) {
-						t.Errorf("%dx%d skip %d: column %d is %v, want %v", rows, cols, skip, j, col.data[j], wantCol[j])
-					}
-				}
-				if !s.unchanged() || !tt.unchanged() || !yy.unchanged() || !zz.unchanged() || !row.intact() || !col.intact() {
-					t.Fatalf("%dx%d: wrote outside row and col", rows, cols)
-				}
+				limit := func(n int) float64 { return float64(n) * (2*(6+float64(n)) + 8) * 3 * 0x1p-53 }
+				name := fmt.Sprintf("%dx%d skip %d", rows, cols, skip)
+				allNear(t, name+", rows", row.data, wantRow, 1, limit(cols))
+				allNear(t, name+", columns", col.data, wantCol, 1, limit(rows))
+				kept(t, name, []guard{row, col}, s, tt, yy, zz)
 			}
 		}
 	}

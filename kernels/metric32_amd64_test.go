@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -16,14 +17,8 @@ func testPanelLogistic32(t *testing.T, wide bool) {
 	var worst float64
 	for n := range 68 {
 		scale := []float64{1e-3, 1, 20, MaxLogisticMargin32}[n%4] / unit
-		y, z := newGuarded(make([]float32, panelCols32), n%2), newGuarded(make([]float32, n), 2)
-		for _, x := range [][]float32{y.data, z.data} {
-			for i := range x {
-				x[i] = []float32{-1, 1, 0.5, -0.25}[rng.IntN(4)]
-			}
-		}
-		copy(y.copy, y.data)
-		copy(z.copy, z.data)
+		label := func() float32 { return []float32{-1, 1, 0.5, -0.25}[rng.IntN(4)] }
+		y, z := newGuarded(filled(panelCols32, label), n%2), newGuarded(filled(n, label), 2)
 		c := newGuarded(narrow(uniform(n*panelCols32, -scale, scale)), n%4)
 		row, col := newGuarded(make([]float32, panelCols32), n%4), newGuarded(make([]float32, n*lanes32), 1)
 		margins := append([]float32(nil), c.data...)
@@ -38,23 +33,15 @@ func testPanelLogistic32(t *testing.T, wide bool) {
 			rows[i] += float64(got)
 			cols[j] += float64(got) * float64(y.data[i])
 		}
-		for i, want := range rows {
-			if !near(float64(row.data[i]), want, float64(n), 1e-5) {
-				t.Fatalf("n=%d: row %d is %v, want %v", n, i, row.data[i], want)
-			}
+		sums, wide := make([]float64, n), make([]float64, panelCols32)
+		for at, v := range col.data {
+			sums[at/lanes32] += float64(v)
 		}
-		for j, want := range cols {
-			got := 0.0
-			for _, v := range col.data[j*lanes32:][:lanes32] {
-				got += float64(v)
-			}
-			if !near(got, want, panelCols32, 1e-5) {
-				t.Fatalf("n=%d: column %d is %v, want %v", n, j, got, want)
-			}
-		}
-		if !y.unchanged() || !z.unchanged() || !c.intact() || !row.intact() || !col.intact() {
-			t.Fatalf("n=%d: wrote outside c, row and col", n)
-		}
+		Widen(wide, row.data)
+		name := fmt.Sprintf("n=%d", n)
+		allNear(t, name+", rows", wide, rows, float64(n), 1e-5)
+		allNear(t, name+", columns", sums, cols, panelCols32, 1e-5)
+		kept(t, name, []guard{c, row, col}, y, z)
 	}
 	t.Logf("largest relative error %.3g w", worst)
 	if !(worst > 0.5 && worst < 10) {

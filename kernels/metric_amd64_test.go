@@ -3,6 +3,7 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -54,9 +55,7 @@ func testPanelMulAdd(t *testing.T, wide bool) {
 							t.Fatalf("m=%d k=%d add=%v: element %d,%d is %v, want %v", m, k, add, i, j, got, want)
 						}
 					}
-					if !a.unchanged() || !b.unchanged() || !dst.intact() {
-						t.Fatalf("m=%d k=%d: wrote outside dst", m, k)
-					}
+					kept(t, fmt.Sprintf("m=%d k=%d", m, k), []guard{dst}, a, b)
 				}
 			}
 		}
@@ -75,14 +74,8 @@ func testPanelLogistic(t *testing.T, wide bool) {
 	var worst float64
 	for n := range 68 {
 		scale := []float64{1e-3, 1, 20, MaxLogisticMargin - 1}[n%4] / logisticUnit(wide)
-		y, z := newGuarded(make([]float64, panelCols), n%2), newGuarded(make([]float64, n), 2)
-		for _, x := range [][]float64{y.data, z.data} {
-			for i := range x {
-				x[i] = []float64{-1, 1, 0.5, -0.25}[rng.IntN(4)]
-			}
-		}
-		copy(y.copy, y.data)
-		copy(z.copy, z.data)
+		label := func() float64 { return []float64{-1, 1, 0.5, -0.25}[rng.IntN(4)] }
+		y, z := newGuarded(filled(panelCols, label), n%2), newGuarded(filled(n, label), 2)
 		c := newGuarded(uniform(n*panelCols, -scale, scale), n%4)
 		row, col := newGuarded(make([]float64, panelCols), n%4), newGuarded(make([]float64, n*lanes), 1)
 		margins := append([]float64(nil), c.data...)
@@ -100,23 +93,14 @@ func testPanelLogistic(t *testing.T, wide bool) {
 			rows[i] += got
 			cols[j] += got * y.data[i]
 		}
-		for i, want := range rows {
-			if !near(row.data[i], want, float64(n), 1e-14) {
-				t.Fatalf("n=%d: row %d is %v, want %v", n, i, row.data[i], want)
-			}
+		sums := make([]float64, n)
+		for at, v := range col.data {
+			sums[at/lanes] += v
 		}
-		for j, want := range cols {
-			got := 0.0
-			for _, v := range col.data[j*lanes:][:lanes] {
-				got += v
-			}
-			if !near(got, want, panelCols, 1e-14) {
-				t.Fatalf("n=%d: column %d is %v, want %v", n, j, got, want)
-			}
-		}
-		if !y.unchanged() || !z.unchanged() || !c.intact() || !row.intact() || !col.intact() {
-			t.Fatalf("n=%d: wrote outside c, row and col", n)
-		}
+		name := fmt.Sprintf("n=%d", n)
+		allNear(t, name+", rows", row.data, rows, float64(n), 1e-14)
+		allNear(t, name+", columns", sums, cols, panelCols, 1e-14)
+		kept(t, name, []guard{c, row, col}, y, z)
 	}
 	t.Logf("largest relative error %.3g u", worst)
 	if !(worst > 0.5 && worst < 12) {

@@ -2,7 +2,6 @@ package kernels
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -12,11 +11,7 @@ import (
 
 func TestMetricBlock(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 14))
-	slope := func(v []float64) {
-		for i, x := range v {
-			v[i] = x / (1 + x*x)
-		}
-	}
+	slope := each(func(x float64) float64 { return x / (1 + x*x) })
 	variants(t, func(t *testing.T, set *Set) {
 		for _, d := range []int{1, 2, 7, 33, 260} {
 			blocks := []MetricBlock{set.NewMetricBlock(96, d, nil), set.NewMetricBlock(96, d, slope)}
@@ -44,9 +39,7 @@ func TestMetricBlock(t *testing.T) {
 
 func checkMetricBlock(t *testing.T, name string, rng *rand.Rand, b MetricBlock, m, n, d, skip int, f func([]float64)) {
 	t.Helper()
-	g := func(n int) *guarded {
-		return newGuarded(uniform(n, -1, 1), rng.IntN(4))
-	}
+	g := func(n int) *guarded { return newGuarded(uniform(n, -1, 1), rng.IntN(4)) }
 	xw, s, y := g(m*d), g(m), g(m)
 	x, tt, z := g(n*d), g(n), g(n)
 	cx, row, col := g(m*d), g(m), g(n)
@@ -72,17 +65,10 @@ func checkMetricBlock(t *testing.T, name string, rng *rand.Rand, b MetricBlock, 
 	b.Add(col.data, x.data, tt.data[:half], z.data[:half], skip)
 	b.Add(col.data[half:], x.data[half*d:], tt.data[half:], z.data[half:], skip-half)
 	b.Sums(cx.data, row.data)
-	for what, c := range map[string][2][]float64{"cx": {cx.data, wantCX}, "row": {row.data, wantRow}, "col": {col.data, wantCol}} {
-		for k, want := range c[1] {
-			if got := c[0][k]; !(math.Abs(got-want) <= 1e-13) {
-				t.Errorf("%s: %s[%d] is %v, want %v", name, what, k, got, want)
-				return
-			}
-		}
-	}
-	if !xw.unchanged() || !s.unchanged() || !y.unchanged() || !x.unchanged() || !tt.unchanged() || !z.unchanged() || !cx.intact() || !row.intact() || !col.intact() {
-		t.Errorf("%s: wrote outside the sums", name)
-	}
+	allNear(t, name+", cx", cx.data, wantCX, 1, 1e-13)
+	allNear(t, name+", row", row.data, wantRow, 1, 1e-13)
+	allNear(t, name+", col", col.data, wantCol, 1, 1e-13)
+	kept(t, name, []guard{cx, row, col}, xw, s, y, x, tt, z)
 }
 
 // BenchmarkMetricBlock counts 4 d operations a pair.

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -33,29 +34,12 @@ func TestMetricTile(t *testing.T) {
 						wantCol[j] += v
 					}
 				}
-				metricTile(c.data, row.data, col.data, s.data, y.data, tt.data, z.data, skip, func(v []float64) {
-					for i := range v {
-						v[i] = f(v[i])
-					}
-				})
-				for at := range want {
-					if !near(c.data[at], want[at], 1, 1e-14) {
-						t.Errorf("%dx%d skip %d: coefficient %d is %v, want %v", rows, cols, skip, at, c.data[at], want[at])
-					}
-				}
-				for i := range wantRow {
-					if !near(row.data[i], wantRow[i], float64(cols), 1e-14) {
-						t.Errorf("%dx%d skip %d: row %d is %v, want %v", rows, cols, skip, i, row.data[i], wantRow[i])
-					}
-				}
-				for j := range wantCol {
-					if !near(col.data[j], wantCol[j], float64(rows), 1e-14) {
-						t.Errorf("%dx%d skip %d: column %d is %v, want %v", rows, cols, skip, j, col.data[j], wantCol[j])
-					}
-				}
-				if !s.unchanged() || !y.unchanged() || !tt.unchanged() || !z.unchanged() || !c.intact() || !row.intact() || !col.intact() {
-					t.Fatalf("%dx%d: wrote outside c, row and col", rows, cols)
-				}
+				metricTile(c.data, row.data, col.data, s.data, y.data, tt.data, z.data, skip, each(f))
+				name := fmt.Sprintf("%dx%d skip %d", rows, cols, skip)
+				allNear(t, name+", coefficients", c.data, want, 1, 1e-14)
+				allNear(t, name+", rows", row.data, wantRow, float64(cols), 1e-14)
+				allNear(t, name+", columns", col.data, wantCol, float64(rows), 1e-14)
+				kept(t, name, []guard{c, row, col}, s, y, tt, z)
 			}
 		}
 	}
@@ -128,10 +112,7 @@ func testLogisticSlopes(t *testing.T, kernel *Set) {
 	var worst float64
 	for _, n := range append(lengths()[:20], 67, 300) {
 		for _, scale := range []float64{1e-3, 1, 20, MaxLogisticMargin} {
-			v := make([]float64, n)
-			for i := range v {
-				v[i] = scale * (2*rng.Float64() - 1)
-			}
+			v := filled(n, func() float64 { return scale * (2*rng.Float64() - 1) })
 			if n > 5 {
 				v[0], v[1], v[2] = 0, MaxLogisticMargin, -MaxLogisticMargin
 				v[3] = MaxLogisticMargin
@@ -143,9 +124,7 @@ func testLogisticSlopes(t *testing.T, kernel *Set) {
 				want.Add(want, big.NewFloat(1)).Quo(big.NewFloat(-1).SetPrec(400), want)
 				worst = max(worst, relativeError(got, want))
 			}
-			if !g.intact() {
-				t.Fatalf("n=%d: wrote outside v", n)
-			}
+			kept(t, "LogisticSlopes", []guard{g})
 		}
 	}
 	if !(worst < 12) {

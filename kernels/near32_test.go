@@ -13,12 +13,8 @@ func testPanelProducts32(t *testing.T, s *Set) {
 	rng := rand.New(rand.NewPCG(12, 8))
 	for _, k := range []int{1, 2, 3, 8, 34, 130} {
 		for _, m := range []int{0, 1, 3, 4, 7, 8, 9, 33} {
-			a, panel, dst := make([]float32, m*k), make([]float32, k*PanelCols32), make([]float32, m*PanelCols32)
-			for _, x := range [][]float32{a, panel, dst} {
-				for i := range x {
-					x[i] = float32(rng.NormFloat64())
-				}
-			}
+			number := func() float32 { return float32(rng.NormFloat64()) }
+			a, panel, dst := filled(m*k, number), filled(k*PanelCols32, number), make([]float32, m*PanelCols32)
 			s.PanelProducts32(dst, a, panel, m, k)
 			for i, got := range dst {
 				want, size := 0.0, 0.0

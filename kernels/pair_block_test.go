@@ -2,8 +2,8 @@ package kernels
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dyad/internal/sizes"
@@ -13,11 +13,7 @@ import (
 // their bits.
 func TestPairBlock(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 15))
-	slope := func(v []float64) {
-		for i, x := range v {
-			v[i] = x / (1 + x*x)
-		}
-	}
+	slope := each(func(x float64) float64 { return x / (1 + x*x) })
 	variants(t, func(t *testing.T, set *Set) {
 		for _, d := range []int{1, 7, 24, 33} {
 			for k, f := range []func([]float64){nil, slope} {
@@ -69,19 +65,11 @@ func checkPairBlock(t *testing.T, name string, rng *rand.Rand, b PairBlock, alon
 	both := sums(b, func(col []float64) { b.AddPairs(col, colx.data, x, tt, z, skip) })
 	alone.Start(xw, s, y)
 	rows := sums(alone, func(col []float64) { alone.Add(col, x, tt, z, skip) })
-	for i, v := range rows {
-		if math.Float64bits(v) != math.Float64bits(both[i]) {
-			t.Fatalf("%s: sum %d of rows changed with the sums of columns", name, i)
-		}
+	if !slices.EqualFunc(rows, both, sameBits) {
+		t.Fatalf("%s: sums of rows changed with the sums of columns", name)
 	}
 	for j := range n {
-		for a := range d {
-			if got, w := colx.data[j*stride+a], want[j*stride+a]; math.Abs(got-w) > 1e-13*float64(m+d) {
-				t.Fatalf("%s: feature %d of column %d is %g, want %g", name, a, j, got, w)
-			}
-		}
+		allNear(t, fmt.Sprintf("%s, column %d", name, j), colx.data[j*stride:][:d], want[j*stride:][:d], 1, 1e-13*float64(m+d))
 	}
-	if !colx.intact() {
-		t.Fatalf("%s: wrote outside of the sums of columns", name)
-	}
+	kept(t, name, []guard{colx})
 }

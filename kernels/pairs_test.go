@@ -1,9 +1,11 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -14,37 +16,21 @@ func testLogisticTile(t *testing.T, kernel *Set) {
 	for rows := range 68 {
 		for _, cols := range []int{0, 1, 2, 3, 4, 7, 33, 67} {
 			for _, scale := range []float64{0.1, 3, MaxLogisticMargin / 2} {
-				a, b := newGuarded(make([]float64, rows), rows%4), newGuarded(make([]float64, cols), cols%4)
-				for i := range a.data {
-					a.data[i] = math.Exp(scale * (2*rng.Float64() - 1))
-				}
-				for j := range b.data {
-					b.data[j] = math.Exp(scale * (2*rng.Float64() - 1))
-				}
-				a.copy, b.copy = append([]float64(nil), a.data...), append([]float64(nil), b.data...)
+				factor := func() float64 { return math.Exp(scale * (2*rng.Float64() - 1)) }
+				a, b := newGuarded(filled(rows, factor), rows%4), newGuarded(filled(cols, factor), cols%4)
 				row, col := newGuarded(normals(rng, rows), 1), newGuarded(normals(rng, cols), 2)
+				wantRow, wantCol := slices.Clone(row.data), slices.Clone(col.data)
 				kernel.LogisticTile(row.data, col.data, a.data, b.data)
 				for i, ai := range a.data {
-					want := row.copy[i]
-					for _, bj := range b.data {
-						want += 1 / (1 + ai*bj)
-					}
-					if !near(row.data[i], want, float64(cols), 1e-14) {
-						t.Errorf("%dx%d scale %v: row %d is %v, want %v", rows, cols, scale, i, row.data[i], want)
+					for j, bj := range b.data {
+						wantRow[i] += 1 / (1 + ai*bj)
+						wantCol[j] += 1 / (1 + ai*bj)
 					}
 				}
-				for j, bj := range b.data {
-					want := col.copy[j]
-					for _, ai := range a.data {
-						want += 1 / (1 + ai*bj)
-					}
-					if !near(col.data[j], want, float64(rows), 1e-14) {
-						t.Errorf("%dx%d scale %v: column %d is %v, want %v", rows, cols, scale, j, col.data[j], want)
-					}
-				}
-				if !a.unchanged() || !b.unchanged() || !row.intact() || !col.intact() {
-					t.Fatalf("%dx%d: wrote outside row and col", rows, cols)
-				}
+				name := fmt.Sprintf("%dx%d scale %v", rows, cols, scale)
+				allNear(t, name+", rows", row.data, wantRow, float64(cols), 1e-14)
+				allNear(t, name+", columns", col.data, wantCol, float64(rows), 1e-14)
+				kept(t, name, []guard{row, col}, a, b)
 			}
 		}
 	}
@@ -57,12 +43,8 @@ func TestLogisticTileError(t *testing.T) { variants(t, testLogisticTileError) }
 func testLogisticTileError(t *testing.T, kernel *Set) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for round := range 2000 {
-		a, b := make([]float64, 4), make([]float64, 1+39*(round%10/9))
-		for _, x := range [][]float64{a, b} {
-			for i := range x {
-				x[i] = math.Exp(MaxLogisticMargin / 2 * (2*rng.Float64() - 1))
-			}
-		}
+		factor := func() float64 { return math.Exp(MaxLogisticMargin / 2 * (2*rng.Float64() - 1)) }
+		a, b := filled(4, factor), filled(1+39*(round%10/9), factor)
 		row, col := make([]float64, len(a)), make([]float64, len(b))
 		kernel.LogisticTile(row, col, a, b)
 		term := func(i, j int) *big.Float {
@@ -98,14 +80,7 @@ func TestPairTile(t *testing.T) {
 		for _, cols := range []int{0, 1, 4, 31, 67} {
 			for _, skip := range []int{-rows, 1, -3, 2} {
 				s, tt := newGuarded(normals(rng, rows), 1), newGuarded(normals(rng, cols), 3)
-				y, z := newGuarded(make([]float64, rows), 0), newGuarded(make([]float64, cols), 2)
-				for i := range y.data {
-					y.data[i] = float64(rng.IntN(3))
-				}
-				for j := range z.data {
-					z.data[j] = float64(rng.IntN(3))
-				}
-				y.copy, z.copy = append([]float64(nil), y.data...), append([]float64(nil), z.data...)
+				y, z := newGuarded(labels(rng, rows, 3), 0), newGuarded(labels(rng, cols, 3), 2)
 				row, col := newGuarded(normals(rng, rows), 2), newGuarded(normals(rng, cols), 1)
 				wantRow, wantCol := append([]float64(nil), row.data...), append([]float64(nil), col.data...)
 				for i := range wantRow {
@@ -117,19 +92,10 @@ func TestPairTile(t *testing.T) {
 					}
 				}
 				PairTile(row.data, col.data, s.data, y.data, tt.data, z.data, skip, f)
-				for i := range wantRow {
-					if !near(row.data[i], wantRow[i], float64(cols), 1e-14) {
-						t.Errorf("%dx%d skip %d: row %d is %v, want %v", rows, cols, skip, i, row.data[i], wantRow[i])
-					}
-				}
-				for j := range wantCol {
-					if !near(col.data[j], wantCol[j], float64(rows), 1e-14) {
-						t.Errorf("%dx%d skip %d: column %d is %v, want %v", rows, cols, skip, j, col.data[j], wantCol[j])
-					}
-				}
-				if !s.unchanged() || !tt.unchanged() || !y.unchanged() || !z.unchanged() || !row.intact() || !col.intact() {
-					t.Fatalf("%dx%d: wrote outside row and col", rows, cols)
-				}
+				name := fmt.Sprintf("%dx%d skip %d", rows, cols, skip)
+				allNear(t, name+", rows", row.data, wantRow, float64(cols), 1e-14)
+				allNear(t, name+", columns", col.data, wantCol, float64(rows), 1e-14)
+				kept(t, name, []guard{row, col}, s, tt, y, z)
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -10,10 +11,7 @@ import (
 
 // positions are n numbers in [-1, 1], the first of them special.
 func positions(rng *rand.Rand, n int) []float64 {
-	x := make([]float64, n)
-	for j := range x {
-		x[j] = 2*rng.Float64() - 1
-	}
+	x := filled(n, func() float64 { return 2*rng.Float64() - 1 })
 	copy(x, []float64{1, -1, 0})
 	return x
 }
@@ -51,9 +49,7 @@ func testPowerSums(t *testing.T, kernel *Set) {
 					t.Errorf("n=%d: sum of powers %d of %d is off by %v of %v", n, i, powers, err, size[i][n])
 				}
 			}
-			if !sum.intact() || !x.unchanged() {
-				t.Fatalf("n=%d, %d powers: wrote outside sum", n, powers)
-			}
+			kept(t, fmt.Sprintf("n=%d, %d powers", n, powers), []guard{sum}, x)
 		}
 	}
 }
@@ -106,9 +102,7 @@ func testPolynomial(t *testing.T, kernel *Set) {
 					t.Errorf("%d terms: value at %v is off by %v of %v", terms, v, err, size)
 				}
 			}
-			if !dst.intact() || !x.unchanged() || !coef.unchanged() {
-				t.Fatalf("%d terms, n=%d: wrote outside dst", terms, n)
-			}
+			kept(t, fmt.Sprintf("%d terms, n=%d", terms, n), []guard{dst}, x, coef)
 		}
 	}
 }
@@ -135,9 +129,7 @@ func testSumLanes(t *testing.T, kernel *Set) {
 			if slices.ContainsFunc(lanes.data, func(v float64) bool { return v != 0 }) {
 				t.Errorf("n=%d offset=%d: lanes are not cleared", n, offset)
 			}
-			if !sum.intact() || !lanes.intact() {
-				t.Fatalf("n=%d offset=%d: wrote outside its slices", n, offset)
-			}
+			kept(t, fmt.Sprintf("n=%d offset=%d", n, offset), []guard{sum, lanes})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -40,9 +41,7 @@ func testAddProducts(t *testing.T, s *Set) {
 						t.Errorf("m=%d n=%d k=%d: element %d,%d is %v, want %v", m, n, k, i, j, got, want)
 					}
 				}
-				if !a.unchanged() || !b.unchanged() || !dst.intact() {
-					t.Fatalf("m=%d n=%d k=%d: wrote outside dst", m, n, k)
-				}
+				kept(t, fmt.Sprintf("m=%d n=%d k=%d", m, n, k), []guard{dst}, a, b)
 			}
 		}
 	}
@@ -109,9 +108,7 @@ func TestTransposeAndScale(t *testing.T) {
 					}
 				}
 			}
-			if !x.unchanged() || !c.unchanged() || !dst.intact() || !scaled.intact() {
-				t.Fatalf("%d x %d: wrote outside dst", rows, cols)
-			}
+			kept(t, fmt.Sprintf("%d x %d", rows, cols), []guard{dst, scaled}, x, c)
 		}
 	}
 }

@@ -330,24 +330,10 @@ func TestSlopeTile(t *testing.T) {
 	for n := range 20 {
 		for m := range 20 {
 			for _, skip := range []int{-n, 1, 3} {
-				s, y, u, z := make([]float64, n), make([]float64, n), make([]float64, m), make([]float64, m)
-				for _, x := range [][]float64{s, u} {
-					for i := range x {
-						x[i] = rng.NormFloat64()
-					}
-				}
-				for _, x := range [][]float64{y, z} {
-					for i := range x {
-						x[i] = float64(rng.IntN(3))
-					}
-				}
+				s, u, y, z := normals(rng, n), normals(rng, m), labels(rng, n, 3), labels(rng, m, 3)
 				row, col, wantRow, wantCol := make([]float64, n), make([]float64, m), make([]float64, n), make([]float64, m)
 				PairTile(wantRow, wantCol, s, y, u, z, skip, f)
-				SlopeTile(row, col, s, y, u, z, skip, make([]float64, m), func(v []float64) {
-					for i := range v {
-						v[i] = f(v[i])
-					}
-				})
+				SlopeTile(row, col, s, y, u, z, skip, make([]float64, m), each(f))
 				if !slices.Equal(row, wantRow) || !slices.Equal(col, wantCol) {
 					t.Fatalf("%d x %d, skip %d: %v %v, want %v %v", n, m, skip, row, col, wantRow, wantCol)
 				}

@@ -27,11 +27,7 @@ func masks(rng *rand.Rand, n int) (all [][]uint8) {
 		func() uint8 { return 0 }, func() uint8 { return 255 }, func() uint8 { return 0x55 },
 		func() uint8 { return uint8(rng.IntN(256)) }, func() uint8 { return uint8(rng.IntN(256)) },
 	} {
-		mask := make([]uint8, (n+7)/8)
-		for i := range mask {
-			mask[i] = fill()
-		}
-		all = append(all, mask)
+		all = append(all, filled((n+7)/8, fill))
 	}
 	return all
 }
@@ -59,9 +55,7 @@ func splitFault(kernel *Set, x []float64, mask []uint8, offset int) string {
 	case !dst.intact():
 		return "Split wrote outside dst"
 	}
-	same := func(a, b []float64) bool {
-		return slices.EqualFunc(a, b, func(v, w float64) bool { return math.Float64bits(v) == math.Float64bits(w) })
-	}
+	same := func(a, b []float64) bool { return slices.EqualFunc(a, b, sameBits) }
 	back, parts := newGuarded(make([]float64, n), offset), slices.Clone(dst.data)
 	kernel.Join(back.data, dst.data, mask)
 	switch {

@@ -11,13 +11,7 @@ import (
 // with steps of numbers that are repeated as often.
 func TestWeightedKernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	random := func(n int) []float64 {
-		x := make([]float64, n)
-		for i := range x {
-			x[i] = 2*rng.Float64() - 1
-		}
-		return x
-	}
+	random := func(n int) []float64 { return filled(n, func() float64 { return 2*rng.Float64() - 1 }) }
 	near := func(what string, got, want float64) {
 		if !(math.Abs(got-want) <= 1e-12*(1+math.Abs(want))) {
 			t.Errorf("%s: %v, want %v", what, got, want)
@@ -42,17 +36,12 @@ func TestWeightedKernels(t *testing.T) {
 		}
 	}
 	slope := func(v float64) float64 { return v*v - v }
-	f := func(x []float64) {
-		for i, v := range x {
-			x[i] = slope(v)
-		}
-	}
 	for _, from := range []int{0, 4, 9} {
 		m, n := 7, 11
 		s, y, a, z, u, b := random(m), random(m), random(m), random(n), random(n), random(n)
 		next := []int32{2, 2, 5, 5, 5, 20, 20}
 		row, col, wantRow, wantCol := make([]float64, m), make([]float64, n), make([]float64, m), make([]float64, n)
-		WeightedTile(row, col, s, y, a, next, z, u, b, from, make([]float64, n), f)
+		WeightedTile(row, col, s, y, a, next, z, u, b, from, make([]float64, n), each(slope))
 		for i := range s {
 			for j := max(int(next[i])-from, 0); j < n; j++ {
 				d := y[i] - u[j]
@@ -61,11 +50,8 @@ func TestWeightedKernels(t *testing.T) {
 				wantCol[j] -= a[i] * v
 			}
 		}
-		for i := range row {
-			near("row", row[i], wantRow[i])
-		}
-		for j := range col {
-			near("column", col[j], wantCol[j])
+		for i, got := range slices.Concat(row, col) {
+			near("row or column", got, slices.Concat(wantRow, wantCol)[i])
 		}
 	}
 	for _, low := range []bool{false, true} {

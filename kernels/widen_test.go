@@ -3,6 +3,7 @@ package kernels
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"dyad/internal/must"
@@ -97,9 +98,7 @@ func TestNarrowRowsAreChecked(t *testing.T) {
 
 func same(t *testing.T, v Variant, what string, rows, d int, got, want []float64) {
 	t.Helper()
-	for i := range want {
-		if math.Float64bits(got[i]) != math.Float64bits(want[i]) {
-			t.Fatalf("%v, %d rows of %d: %s %d is %x, want %x", v, rows, d, what, i, got[i], want[i])
-		}
+	if !slices.EqualFunc(got, want, sameBits) {
+		t.Fatalf("%v, %d rows of %d: %s are %x, want %x", v, rows, d, what, got, want)
 	}
 }
