@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"dyad/internal/must"
@@ -17,19 +18,11 @@ func psdInputs(rng *rand.Rand, d int) map[string][]float64 {
 	s := Symmetric{Dim: d}
 	q, _, _ := jacobi{}.solve(randomSymmetric(rng, d), d)
 	spectrum := func(f func(k int) float64) []float64 {
-		lambda, scaled, m := make([]float64, d), make([]float64, d*d), make([]float64, d*d)
+		lambda, w := make([]float64, d), make([]float64, s.Len())
 		for k := range lambda {
 			lambda[k] = f(k)
 		}
-		scaleColumns(scaled, q, lambda, d)
-		for i := range d {
-			for j := i; j < d; j++ {
-				v := dot(scaled[i*d:(i+1)*d], q[j*d:(j+1)*d])
-				m[i*d+j], m[j*d+i] = v, v
-			}
-		}
-		w := make([]float64, s.Len())
-		s.Pack(w, m)
+		s.Pack(w, multiply(q, lambda, d))
 		return w
 	}
 	diagonal := make([]float64, s.Len())
@@ -137,50 +130,33 @@ func multiply(v, lambda []float64, d int) []float64 {
 	return y
 }
 
-// perturbed is a solver with an error of that size in the vectors and values.
-func perturbed(size float64, rng *rand.Rand) eigenSolver {
+// changed is a solver whose results are changed.
+func changed(by func(v, lambda []float64, d int)) eigenSolver {
 	return func(a []float64, d int) (v, lambda []float64, ok bool) {
 		v, lambda, ok = solveLAPACK(a, d)
-		for k := range v {
-			v[k] += size * rng.NormFloat64()
-		}
-		for k := range lambda {
-			lambda[k] += size * rng.NormFloat64()
-		}
+		by(v, lambda, d)
 		return v, lambda, ok
 	}
 }
 
-func singlePrecision(a []float64, d int) (v, lambda []float64, ok bool) {
-	v, lambda, ok = solveLAPACK(a, d)
-	for k := range v {
-		v[k] = float64(float32(v[k]))
-	}
-	for k := range lambda {
-		lambda[k] = float64(float32(lambda[k]))
-	}
-	return v, lambda, ok
+// perturbed is a solver with an error of that size in the vectors and values.
+func perturbed(size float64, rng *rand.Rand) eigenSolver {
+	return changed(func(v, lambda []float64, _ int) {
+		for _, x := range [][]float64{v, lambda} {
+			for k := range x {
+				x[k] += size * rng.NormFloat64()
+			}
+		}
+	})
 }
 
-func swappedVectors(a []float64, d int) (v, lambda []float64, ok bool) {
-	v, lambda, ok = solveLAPACK(a, d)
-	lambda[0], lambda[d-1] = lambda[d-1], lambda[0]
-	return v, lambda, ok
-}
-
-func repeatedVector(a []float64, d int) (v, lambda []float64, ok bool) {
-	v, lambda, ok = solveLAPACK(a, d)
-	for i := range d {
-		v[i*d] = v[i*d+1]
+var singlePrecision = changed(func(v, lambda []float64, _ int) {
+	for _, x := range [][]float64{v, lambda} {
+		for k := range x {
+			x[k] = float64(float32(x[k]))
+		}
 	}
-	return v, lambda, ok
-}
-
-func notANumber(a []float64, d int) (v, lambda []float64, ok bool) {
-	v, lambda, ok = solveLAPACK(a, d)
-	v[0] = math.NaN()
-	return v, lambda, ok
-}
+})
 
 // A solver that is not accurate enough is refused, and the second one is used.
 func TestPSDBallRefusesSloppySolvers(t *testing.T) {
@@ -195,10 +171,14 @@ func TestPSDBallRefusesSloppySolvers(t *testing.T) {
 			"two Jacobi sweeps":    jacobi{sweeps: 2}.solve,
 			"one Jacobi sweep":     jacobi{sweeps: 1}.solve,
 			"vectors off by 1e-11": perturbed(1e-11, rng),
-			"swapped values":       swappedVectors,
-			"vector repeated":      repeatedVector,
-			"NaN":                  notANumber,
-			"reports failure":      func([]float64, int) ([]float64, []float64, bool) { return nil, nil, false },
+			"swapped values":       changed(func(_, lambda []float64, d int) { lambda[0], lambda[d-1] = lambda[d-1], lambda[0] }),
+			"vector repeated": changed(func(v, _ []float64, d int) {
+				for i := range d {
+					v[i*d] = v[i*d+1]
+				}
+			}),
+			"NaN":             changed(func(v, _ []float64, _ int) { v[0] = math.NaN() }),
+			"reports failure": func([]float64, int) ([]float64, []float64, bool) { return nil, nil, false },
 		} {
 			if d == 3 && name == "two Jacobi sweeps" {
 				continue // may be accurate
@@ -258,10 +238,7 @@ func TestClipEigenvaluesSeesVectorsThatAreNotOrthogonal(t *testing.T) {
 		d := 2 + trial%4
 		size := math.Pow(10, -1-float64(trial%8))
 		v, _, _ := jacobi{}.solve(randomSymmetric(rng, d), d)
-		lambda := make([]float64, d)
-		for k := range lambda {
-			lambda[k] = rng.NormFloat64()
-		}
+		lambda := normals(rng, d)
 		for k := range v {
 			v[k] += size * rng.NormFloat64()
 		}
@@ -325,10 +302,7 @@ func TestPSDBallExtremes(t *testing.T) {
 	for name, w := range psdInputs(rng, d) {
 		for _, size := range []float64{1e-300, 1e-160, 1e-20, 1e20, 1e160, 1e300} {
 			for _, b := range []float64{1e-100, 1, 1e100} {
-				x := make([]float64, len(w))
-				for k := range x {
-					x[k] = w[k] * size
-				}
+				x := scaledBy(w, size)
 				p, _, err := projected(PSDBall{Dim: d, B: b}, x)
 				if err == nil {
 					err = inPSDBall(p, d, b)
@@ -361,16 +335,12 @@ func TestPSDBallSameBitsForAnyThreads(t *testing.T) {
 		previous := runtime.GOMAXPROCS(threads)
 		p, _, err := projected(PSDBall{Dim: d, B: 1}, w)
 		runtime.GOMAXPROCS(previous)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if first == nil {
 			first = p
 		}
-		for k := range p {
-			if math.Float64bits(p[k]) != math.Float64bits(first[k]) {
-				t.Fatalf("%d threads: coordinate %d differs", threads, k)
-			}
+		if !slices.EqualFunc(p, first, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }) {
+			t.Fatalf("%d threads: other bits", threads)
 		}
 	}
 }
@@ -383,10 +353,7 @@ func TestPSDBallProjectsWhateverTheSolversDo(t *testing.T) {
 	for _, d := range []int{1, 2, 3, 5, 12} {
 		for name, w := range psdInputs(rng, d) {
 			for _, size := range []float64{1e-270, 1e-100, 1, 1e100, 1e300} {
-				x := make([]float64, len(w))
-				for k := range x {
-					x[k] = w[k] * size
-				}
+				x := scaledBy(w, size)
 				c := PSDBall{Dim: d, B: size}
 				want, slack := must.Get2(projected(c, x))(t, fmt.Sprintf("%s, d = %d, size %g", name, d, size))
 				got := append([]float64(nil), x...)

@@ -48,12 +48,8 @@ func TestGroupedEqualsDoubleLoopWithinGroups(t *testing.T) {
 			from += s
 		}
 		must.Do(t, ev.Sum(context.Background(), got, engine.Gradient(w, p.Pairs())))
-		var square float64
-		for k := range got {
-			square += (got[k] - want[k]) * (got[k] - want[k])
-		}
 		bound := kernel.Bounds(engine.Query{Pairs: p.Pairs()}).Sum
-		if diff := math.Sqrt(square); !(diff <= bound+1e-12) || bound > 1e-9 {
+		if diff := engine.Distance(got, want); !(diff <= bound+1e-12) || bound > 1e-9 {
 			t.Errorf("%s: error %.3g, bound %.3g", loss.Name(), diff, bound)
 		}
 		// The pairs of another grouping, or all pairs, are refused.

@@ -12,10 +12,7 @@ import (
 func randomRecords(rng *rand.Rand, n, d int, b Bounds) []Record {
 	z := make([]Record, n)
 	for i := range z {
-		x := make([]float64, d)
-		for k := range x {
-			x[k] = b.FeatureNorm * 2 * rng.NormFloat64()
-		}
+		x := scaledBy(normals(rng, d), 2*b.FeatureNorm)
 		ProjectBall(x, b.FeatureNorm)
 		y := b.LabelAbs * (2*rng.Float64() - 1)
 		if rng.IntN(2) == 0 {
@@ -29,10 +26,7 @@ func randomRecords(rng *rand.Rand, n, d int, b Bounds) []Record {
 // randomMember is a point of PSDBall{d, radius}, often on its boundary.
 func randomMember(t *testing.T, rng *rand.Rand, d int, radius float64) []float64 {
 	t.Helper()
-	w := make([]float64, Symmetric{Dim: d}.Len())
-	for k := range w {
-		w[k] = radius * 2 * rng.NormFloat64()
-	}
+	w := scaledBy(normals(rng, Symmetric{Dim: d}.Len()), 2*radius)
 	w, _ = must.Get2(projected(PSDBall{Dim: d, B: radius}, w))(t)
 	return w
 }

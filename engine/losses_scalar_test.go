@@ -23,11 +23,7 @@ func newExpression(t testing.TB, text string, o engine.ExpressionOptions) *engin
 // builtIn is a library loss with its defaults.
 func builtIn(t testing.TB, name string) *engine.Expression {
 	t.Helper()
-	l, ok := engine.LibraryByName(name)
-	if !ok {
-		t.Fatalf("no loss %s", name)
-	}
-	return must.Get(l.Expression(engine.ExpressionOptions{}))(t)
+	return builtInWith(t, name, nil)
 }
 
 // handSlopes are the slopes of the library written by hand.
@@ -174,7 +170,7 @@ func TestScalarConstantsBruteForce(t *testing.T) {
 			var norm, gap float64
 			for range sizes.Of(6_000, 30_000) {
 				d := 1 + rng.IntN(2)
-				z := drawRecords(rng, 3, d, b)
+				z := engine.RandomRecords(rng, 3, d, b)
 				for i := range z {
 					if rng.IntN(2) == 0 { // on the sphere, with extreme labels
 						scaleRecord(&z[i], 1)
@@ -186,13 +182,13 @@ func TestScalarConstantsBruteForce(t *testing.T) {
 						z[2].X[i] = -z[0].X[i]
 					}
 				}
-				w := drawMember(t, rng, d, 1)
+				w := engine.RandomMember(t, rng, d, 1)
 				if _, ok := loss.(engine.Score); ok {
 					w = make([]float64, d)
 					for i := range w {
 						w[i] = z[0].X[i] - z[2].X[i] + 0.1*rng.NormFloat64()
 					}
-					s := length(w)
+					s := engine.Frobenius(w)
 					for i := range w {
 						w[i] *= math.Sqrt(rng.Float64()) / s * math.Copysign(1, rng.Float64()-0.5)
 					}
@@ -200,7 +196,7 @@ func TestScalarConstantsBruteForce(t *testing.T) {
 				g, h := make([]float64, len(w)), make([]float64, len(w))
 				loss.AddGrad(g, w, z[0], z[2])
 				loss.AddGrad(h, w, z[1], z[2])
-				norm, gap = max(norm, length(g)), max(gap, apart(g, h))
+				norm, gap = max(norm, engine.Frobenius(g)), max(gap, engine.Distance(g, h))
 			}
 			metric := 1.0
 			if _, ok := loss.(engine.Metric); ok {
@@ -219,49 +215,8 @@ func TestScalarConstantsBruteForce(t *testing.T) {
 	}
 }
 
-// drawRecords are within b, often with extreme labels.
-func drawRecords(rng *rand.Rand, n, d int, b engine.Bounds) []engine.Record {
-	z := make([]engine.Record, n)
-	for i := range z {
-		z[i] = engine.Record{X: make([]float64, d), Y: b.LabelAbs * (2*rng.Float64() - 1)}
-		for k := range z[i].X {
-			z[i].X[k] = 2 * b.FeatureNorm * rng.NormFloat64()
-		}
-		engine.ProjectBall(z[i].X, b.FeatureNorm)
-		if rng.IntN(2) == 0 {
-			z[i].Y = math.Copysign(b.LabelAbs, z[i].Y)
-		}
-	}
-	return z
-}
-
-// drawMember is a point of PSDBall{d, radius}, often on its boundary.
-func drawMember(t *testing.T, rng *rand.Rand, d int, radius float64) []float64 {
-	t.Helper()
-	w := make([]float64, engine.Symmetric{Dim: d}.Len())
-	for k := range w {
-		w[k] = 2 * radius * rng.NormFloat64()
-	}
-	must.Do(t, (engine.PSDBall{Dim: d, B: radius}).Project(w, length(w)*1.001))
-	return w
-}
-
-func length(x []float64) (s float64) {
-	for _, v := range x {
-		s = math.Hypot(s, v)
-	}
-	return s
-}
-
-func apart(x, y []float64) (s float64) {
-	for k := range x {
-		s = math.Hypot(s, x[k]-y[k])
-	}
-	return s
-}
-
 func scaleRecord(z *engine.Record, to float64) {
-	s := to / length(z.X)
+	s := to / engine.Frobenius(z.X)
 	for i := range z.X {
 		z.X[i] *= s
 	}
@@ -353,7 +308,7 @@ func TestHuberConstants(t *testing.T) {
 	}
 }
 
-func builtInWith(t *testing.T, name string, params map[string]float64) *engine.Expression {
+func builtInWith(t testing.TB, name string, params map[string]float64) *engine.Expression {
 	t.Helper()
 	l, ok := engine.LibraryByName(name)
 	if !ok {

@@ -46,10 +46,7 @@ func TestMetricDiameterScales(t *testing.T) {
 	}
 	for _, label := range []float64{1e-40, 1e-76, 1e-79} { // q^2 underflows, 4 R^2 q does not
 		const full = 1e40
-		k, err := MahalanobisLogistic{}.Constants(Bounds{FeatureNorm: math.Sqrt(full / 4), LabelAbs: label}, 1/full)
-		if err != nil {
-			t.Fatal(err)
-		}
+		k := must.Get(MahalanobisLogistic{}.Constants(Bounds{FeatureNorm: math.Sqrt(full / 4), LabelAbs: label}, 1/full))(t)
 		q := label * label
 		// phi' is -1/2 at every margin: D is q/2 times sup || p p^T + r r^T ||, (1 + cos^2) attained.
 		if got := k.PairDiameter / full / q; got < 0.999999 {

@@ -83,17 +83,12 @@ func TestProjectedRowsAreWithinTheBall(t *testing.T) {
 			R := math.Ldexp(1+r.Float64(), r.IntN(20)-10)
 			engine.ProjectBall(x, R)
 			bounds := engine.Bounds{FeatureNorm: R, LabelAbs: 1}
-			if _, err := engine.StoredRecords(x, []float64{1}, d, bounds); err != nil {
-				t.Fatalf("d = %d, R = %g: %v", d, R, err)
-			}
+			must.Check(engine.StoredRecords(x, []float64{1}, d, bounds))(t, d, R)
 			narrow := make([]float32, d)
 			for k, v := range x {
 				narrow[k] = engine.TowardZero(v)
 			}
-			records, err := engine.StoredRecords(narrow, []float64{1}, d, bounds)
-			if err != nil {
-				t.Fatalf("d = %d, R = %g, float32: %v", d, R, err)
-			}
+			records := must.Get(engine.StoredRecords(narrow, []float64{1}, d, bounds))(t, d, R)
 			if !exactNormAtMost(records.Rows(nil, 0, 1), R) {
 				t.Fatalf("d = %d: the norm is above %g", d, R)
 			}
@@ -119,9 +114,7 @@ func TestStoredRecordsRefuseWhatIsOutside(t *testing.T) {
 			t.Errorf("x = %g, y = %g: %v", c.x, c.y, err)
 		}
 	}
-	if _, err := engine.StoredRecords([]float32{1, 2}, []float64{1}, 1, bounds); err == nil {
-		t.Error("two values for one record of one feature were taken")
-	}
+	must.Err(engine.StoredRecords([]float32{1, 2}, []float64{1}, 1, bounds))(t, "two values for one record of one feature were taken")
 }
 
 // Ranges and subsets of every storage have the rows they name.
@@ -137,10 +130,8 @@ func TestStorageOfSubsets(t *testing.T) {
 		y[i] = r.Float64()
 	}
 	wide := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
-	heap, err1 := engine.AdoptNarrowRecords(slices.Clone(narrow), slices.Clone(y), d, engine.UnitBounds())
-	file, err2 := engine.StoredRecords(narrow, y, d, engine.UnitBounds())
-	wideFile, err3 := engine.StoredRecords(x, y, d, engine.UnitBounds())
-	must.Do(t, errors.Join(err1, err2, err3))
+	heap := must.Get(engine.AdoptNarrowRecords(slices.Clone(narrow), slices.Clone(y), d, engine.UnitBounds()))(t)
+	file, wideFile := must.Get(engine.StoredRecords(narrow, y, d, engine.UnitBounds()))(t), must.Get(engine.StoredRecords(x, y, d, engine.UnitBounds()))(t)
 	start, index, value := []int64{0}, []int32(nil), []float64(nil)
 	for i := range n {
 		for k := range d {

@@ -83,13 +83,7 @@ func TestResidualScoresOfPersons(t *testing.T) {
 				}
 				first = append(first, len(y))
 			}
-			r, err := engine.NewRecords(x, y, 5, engine.UnitBounds())
-			if err == nil {
-				r, err = r.WithPersons(first, 64)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(must.Get(engine.NewRecords(x, y, 5, engine.UnitBounds()))(t).WithPersons(first, 64))(t)
 			return must.Get(r.ResidualScores(context.Background(), q, by, products, weights, levels))(t)
 		}
 		a, b := scores(3, 1), scores(3, 64)
@@ -103,21 +97,16 @@ func TestResidualScoresOfPersons(t *testing.T) {
 
 // A record with its products is a function of the record, within the norm bound, and keeps label and person.
 func TestRecordsWithProducts(t *testing.T) {
-	r, err := engine.NewRecords([]float64{0.1, 0.2, 0.3, 0.4, 0, 0, 0, 1}, []float64{1, -1}, 4, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(engine.NewRecords([]float64{0.1, 0.2, 0.3, 0.4, 0, 0, 0, 1}, []float64{1, -1}, 4, engine.UnitBounds()))(t)
 	r = must.Get(r.WithProducts(0.5, []engine.Product{{A: 0, WidthA: 2, B: 2, WidthB: 2, Scale: 10}, {A: 3, WidthA: 1, B: 3, WidthB: 1, Scale: 7}}))(t)
 	want, got := []float64{0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.12}, make([]float64, 9)
 	r.Row(0, got)
-	length := 0.0
-	for _, v := range want {
-		length += v * v
-	}
+	length := engine.Frobenius(want)
 	for k := range want {
-		if math.Abs(got[k]-want[k]/math.Sqrt(length)) > 1e-10 {
-			t.Errorf("feature %d is %v, want %v", k, got[k], want[k]/math.Sqrt(length))
-		}
+		want[k] /= length
+	}
+	if !(engine.Distance(got, want) <= 1e-10) {
+		t.Errorf("features %v, want %v", got, want)
 	}
 	if r.Label(0) != 1 || r.Label(1) != -1 || r.Dim() != 9 {
 		t.Errorf("labels %v of %d features", r.Labels(), r.Dim())

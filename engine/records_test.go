@@ -181,34 +181,19 @@ func TestSparseRecords(t *testing.T) {
 	if row[1] != 0.5 || s.Label(1) != 1 || s.MaxRow() != 2 {
 		t.Errorf("subset row %v, label %v", row, s.Label(1))
 	}
-	for name, bad := range map[string]func() error{
-		"decreasing columns": func() error {
-			_, err := engine.NewSparseRecords([]int64{0, 2}, []int32{1, 0}, []float64{1, 1}, []float64{1}, 4, b)
-			return err
-		},
-		"repeated column": func() error {
-			_, err := engine.NewSparseRecords([]int64{0, 2}, []int32{1, 1}, []float64{1, 1}, []float64{1}, 4, b)
-			return err
-		},
-		"column too large": func() error {
-			_, err := engine.NewSparseRecords([]int64{0, 1}, []int32{4}, []float64{1}, []float64{1}, 4, b)
-			return err
-		},
-		"negative column": func() error {
-			_, err := engine.NewSparseRecords([]int64{0, 1}, []int32{-1}, []float64{1}, []float64{1}, 4, b)
-			return err
-		},
-		"offsets out of order": func() error {
-			_, err := engine.NewSparseRecords([]int64{0, 2, 1, 3}, []int32{0, 1, 2}, []float64{1, 1, 1}, []float64{1, 1, 1}, 4, b)
-			return err
-		},
-		"too few offsets": func() error {
-			_, err := engine.NewSparseRecords([]int64{0, 1}, []int32{0}, []float64{1}, []float64{1, 1}, 4, b)
-			return err
-		},
+	for name, c := range map[string]struct {
+		start  []int64
+		column []int32
+		labels int
+	}{
+		"decreasing columns":   {[]int64{0, 2}, []int32{1, 0}, 1},
+		"repeated column":      {[]int64{0, 2}, []int32{1, 1}, 1},
+		"column too large":     {[]int64{0, 1}, []int32{4}, 1},
+		"negative column":      {[]int64{0, 1}, []int32{-1}, 1},
+		"offsets out of order": {[]int64{0, 2, 1, 3}, []int32{0, 1, 2}, 3},
+		"too few offsets":      {[]int64{0, 1}, []int32{0}, 2},
 	} {
-		if bad() == nil {
-			t.Errorf("%s was accepted", name)
-		}
+		values, labels := slices.Repeat([]float64{1}, len(c.column)), slices.Repeat([]float64{1}, c.labels)
+		must.Err(engine.NewSparseRecords(c.start, c.column, values, labels, 4, b))(t, "%s was accepted", name)
 	}
 }

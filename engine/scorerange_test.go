@@ -1,12 +1,12 @@
 package engine_test
 
 import (
-	"errors"
 	"math"
 	"testing"
 
 	"dyad/engine"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 )
 
 // general hides that a loss is a ScoreLoss.
@@ -16,10 +16,7 @@ func TestScoreRange(t *testing.T) {
 	for _, b := range []engine.Bounds{{FeatureNorm: 1, LabelAbs: 1}, {FeatureNorm: 3, LabelAbs: 0.25}} {
 		for _, r := range []float64{0.01, 1, 50} {
 			for _, loss := range []engine.ScoreLoss{engine.Logistic{}, enginetest.SmoothHinge{}} {
-				_, s, err := engine.NewScoreRange(engine.Problem{N: 10, D: 20, Bounds: b, Loss: loss, Radius: r}, 30)
-				if err != nil {
-					t.Fatal(err)
-				}
+				_, s := must.Get2(engine.NewScoreRange(engine.Problem{N: 10, D: 20, Bounds: b, Loss: loss, Radius: r}, 30))(t)
 				reach := 4 * b.LabelAbs * b.FeatureNorm * r
 				if s.Margin < reach || s.Margin > reach*1.00001 {
 					t.Errorf("Margin %v, want just above %v", s.Margin, reach)
@@ -44,18 +41,12 @@ func TestScoreRange(t *testing.T) {
 
 func TestScoreRangeDeclines(t *testing.T) {
 	p := engine.Problem{N: 10, D: 20, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}
-	for name, change := range map[string]func(*engine.Problem){
-		"not a score loss": func(p *engine.Problem) { p.Loss = general{engine.Logistic{}} },
-	} {
-		q := p
-		change(&q)
-		if _, _, err := engine.NewScoreRange(q, 30); !errors.Is(err, engine.ErrUnsupported) {
-			t.Errorf("%s: error %v, want ErrUnsupported", name, err)
-		}
-	}
-	if _, _, err := engine.NewScoreRange(p, 1<<40); !errors.Is(err, engine.ErrUnsupported) {
-		t.Errorf("depth 2^40: error %v, want ErrUnsupported", err)
-	}
+	other := p
+	other.Loss = general{engine.Logistic{}}
+	_, _, err := engine.NewScoreRange(other, 30)
+	must.FailDo(t, err, engine.ErrUnsupported, "not a score loss")
+	_, _, err = engine.NewScoreRange(p, 1<<40)
+	must.FailDo(t, err, engine.ErrUnsupported, "depth 2^40")
 	for name, change := range map[string]func(*engine.Problem){
 		"invalid problem": func(p *engine.Problem) { p.N = 1 },
 		"overflow":        func(p *engine.Problem) { p.Radius = 1e300; p.Bounds.FeatureNorm = 1e30 },
@@ -63,9 +54,8 @@ func TestScoreRangeDeclines(t *testing.T) {
 	} {
 		q := p
 		change(&q)
-		if _, _, err := engine.NewScoreRange(q, 30); err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		_, _, err := engine.NewScoreRange(q, 30)
+		must.ErrDo(t, err, "%s: no error", name)
 	}
 }
 

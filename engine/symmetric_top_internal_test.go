@@ -9,19 +9,18 @@ import (
 	"dyad/kernels"
 )
 
+// room is what Symmetric.times works in.
+func room(dim int) [][]float64 {
+	return slices.Collect(slices.Chunk(make([]float64, topParts*dim), dim))
+}
+
 // planted is a matrix of noise with the edge 1 and rank directions that stand out.
 func planted(dim, rank int) []float64 {
 	rng := rand.New(rand.NewPCG(3, uint64(dim)))
 	s := Symmetric{Dim: dim}
-	w := make([]float64, s.Len())
-	for k := range w {
-		w[k] = rng.NormFloat64() / math.Sqrt(2*float64(dim))
-	}
+	w := scaledBy(normals(rng, s.Len()), 1/math.Sqrt(2*float64(dim)))
 	for r := range rank {
-		v := make([]float64, dim)
-		for i := range v {
-			v[i] = rng.NormFloat64()
-		}
+		v := normals(rng, dim)
 		ScaleTo(v, math.Sqrt(2+float64(r)))
 		for i := range v {
 			for j := i; j < dim; j++ {
@@ -66,7 +65,7 @@ func TestTopIsEigenAboveALimit(t *testing.T) {
 			axis[k] = 1
 			v := frame.Sum(axis)
 			if k < len(values) {
-				s.times(x, w, v, [][]float64{make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim), make([]float64, dim)})
+				s.times(x, w, v, room(dim))
 				if q := kernels.Dot(v, x); math.Abs(q-values[k]) > 1e-6*values[0] {
 					t.Errorf("%d, %d: vector %d has the quotient %v, want %v", dim, rank, k, q, values[k])
 				}
@@ -89,11 +88,7 @@ func TestTopIsEigenAboveALimit(t *testing.T) {
 	for k := range x {
 		x[k] = math.Sin(float64(k))
 	}
-	room := make([][]float64, topParts)
-	for k := range room {
-		room[k] = make([]float64, 37)
-	}
-	s.times(y, w, x, room)
+	s.times(y, w, x, room(37))
 	for i := range y {
 		if want := kernels.Dot(m[i*37:][:37], x); math.Abs(y[i]-want) > 1e-13 {
 			t.Errorf("entry %d of the product is %v, want %v", i, y[i], want)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,6 +80,23 @@ func mustBind(t testing.TB, b cpu.Backend, p engine.Problem, r *engine.Records) 
 	t.Helper()
 	k := must.Get(b.Plan(p))(t)
 	return must.Get(k.Bind(r))(t)
+}
+
+// sumOver is the gradient sum over pairs, and its Roundoff.
+func sumOver(t testing.TB, b cpu.Backend, p engine.Problem, r *engine.Records, w []float64, pairs engine.Pairs) ([]float64, float64) {
+	t.Helper()
+	e, sum := mustBind(t, b, p, r), make([]float64, len(w))
+	must.Do(t, errors.Join(e.Sum(context.Background(), sum, engine.Gradient(w, pairs)), e.Close()))
+	return sum, e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
+}
+
+// permuted are the places of n records in a random order.
+func permuted(rng *rand.Rand, n int) []int32 {
+	order := make([]int32, n)
+	for k, i := range rng.Perm(n) {
+		order[k] = int32(i)
+	}
+	return order
 }
 
 func TestBindChecksShape(t *testing.T) {
@@ -166,28 +184,19 @@ func TestManyChunks(t *testing.T) {
 			}
 			var first []float64
 			for _, workers := range []int{1, 2, 7} {
-				e := mustBind(t, cpu.Backend{Method: method, Workers: workers}, p, r)
-				dst := make([]float64, d)
-				must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
+				dst, bound := sumOver(t, cpu.Backend{Method: method, Workers: workers}, p, r, w, pairs)
 				if first == nil {
 					first = dst
-					bounds += e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
+					bounds += bound
 				}
-				for k := range dst {
-					if dst[k] != first[k] {
-						t.Errorf("%v over %T: %d workers give %v, 1 gives %v", method, pairs, workers, dst, first)
-					}
+				if !slices.Equal(dst, first) {
+					t.Errorf("%v over %T: %d workers give %v, 1 gives %v", method, pairs, workers, dst, first)
 				}
-				e.Close()
 			}
 			results = append(results, first)
 		}
 		if len(results) == 2 {
-			var diff float64
-			for k := range w {
-				diff = math.Hypot(diff, results[0][k]-results[1][k])
-			}
-			if diff > bounds {
+			if diff := distance(results[0], results[1]); diff > bounds {
 				t.Errorf("%T: the methods differ by %v, their bounds add up to %v", pairs, diff, bounds)
 			}
 		}
@@ -211,20 +220,9 @@ func TestSparseWideRows(t *testing.T) {
 	p.NonZerosPerRow = nnz
 	w := inBall(d, 1)
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
-		var results [][]float64
-		var bounds float64
-		for _, method := range []cpu.Method{cpu.NearLinear, cpu.Direct} {
-			e := mustBind(t, cpu.Backend{Method: method, Workers: 2}, p, sparse)
-			dst := make([]float64, d)
-			must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
-			results, bounds = append(results, dst), bounds+e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
-			e.Close()
-		}
-		var diff, size float64
-		for k := range w {
-			diff = math.Hypot(diff, results[0][k]-results[1][k])
-			size = math.Hypot(size, results[0][k])
-		}
+		near, one := sumOver(t, cpu.Backend{Method: cpu.NearLinear, Workers: 2}, p, sparse, w, pairs)
+		direct, other := sumOver(t, cpu.Backend{Method: cpu.Direct, Workers: 2}, p, sparse, w, pairs)
+		bounds, diff, size := one+other, distance(near, direct), distance(near, make([]float64, d))
 		if diff > bounds || size < 1e6*bounds {
 			t.Errorf("%T: the methods differ by %v, bounds add up to %v, size %v", pairs, diff, bounds, size)
 		}

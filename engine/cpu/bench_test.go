@@ -41,10 +41,7 @@ func inBall(d int, radius float64) []float64 {
 func BenchmarkPrefixPairs(b *testing.B) {
 	const n, d = 100001, 20
 	r := benchRecords(b, n, d)
-	order := make([]int32, n)
-	for k, i := range rand.New(rand.NewPCG(3, 3)).Perm(n) {
-		order[k] = int32(i)
-	}
+	order := permuted(rand.New(rand.NewPCG(3, 3)), n)
 	for _, T := range []int{1, 10, 100, 1000, 10000, 100000} {
 		for _, workers := range []int{1, 2} {
 			b.Run(fmt.Sprintf("T=%d/d=%d/workers=%d", T, d, workers), func(b *testing.B) {

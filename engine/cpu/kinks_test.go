@@ -1,7 +1,6 @@
 package cpu_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -50,7 +49,7 @@ func fewScores(rng *rand.Rand, n, d int, many bool) (x, y []float64) {
 }
 
 // sparsely are the same records in compressed rows.
-func sparsely(t *testing.T, x, y []float64, d int) *engine.Records {
+func sparsely(t *testing.T, x, y []float64, d int, b engine.Bounds) *engine.Records {
 	t.Helper()
 	start, index, value := []int64{0}, []int32(nil), []float64(nil)
 	for i := range y {
@@ -61,7 +60,7 @@ func sparsely(t *testing.T, x, y []float64, d int) *engine.Records {
 		}
 		start = append(start, int64(len(value)))
 	}
-	return must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds()))(t)
+	return must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, b))(t)
 }
 
 // TestSumsAtKinksAreSumsOfPairs: where the last bit of a computed slope decides a jump, a sum
@@ -121,16 +120,9 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 		one.N = len(y)
 		r := adoptRecords(t, x, y, d)
 		if sparse {
-			r = sparsely(t, x, y, d)
+			r = sparsely(t, x, y, d, p.Bounds)
 		}
-		e := mustBind(t, b, one, r)
-		defer e.Close()
-		dst := make([]float64, len(w))
-		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
-		return dst, e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
-	}
-	two := func(i, j int) (xs, ys []float64) {
-		return slices.Concat(x[i*d:][:d], x[j*d:][:d]), []float64{y[i], y[j]}
+		return sumOver(t, b, one, r, w, pairs)
 	}
 	type answer struct {
 		sum   []float64
@@ -138,7 +130,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 	}
 	known := map[string]answer{} // by the two records, few of which differ
 	pairSum := func(i, j int, pairs engine.Pairs) ([]float64, float64) {
-		xs, ys := two(i, j)
+		xs, ys := slices.Concat(x[i*d:][:d], x[j*d:][:d]), []float64{y[i], y[j]}
 		key := fmt.Sprint(xs, ys, pairs)
 		a, ok := known[key]
 		if !ok {
@@ -175,6 +167,17 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 	}
 }
 
+// twoRows repeats the first two rows of x, with labels 1 and -1.
+func twoRows(x, y []float64) {
+	d := len(x) / len(y)
+	for i := range y {
+		if y[i] = 1; i%3 == 0 {
+			y[i] = -1
+		}
+		copy(x[i*d:][:d], x[(i%2)*d:][:d])
+	}
+}
+
 // TestKinksOfRandomFormulas: the same for random formulas that branch where they take the
 // value that they have at the margin of many pairs, for scores that are sums of products, which
 // vector kernels would round otherwise at other places.
@@ -190,12 +193,7 @@ func TestKinksOfRandomFormulas(t *testing.T) {
 		for k := range d {
 			x[k], x[d+k] = rng.NormFloat64()/8, rng.NormFloat64()/8
 		}
-		for i := range y {
-			if y[i] = 1; i%3 == 0 {
-				y[i] = -1
-			}
-			copy(x[i*d:][:d], x[(i%2)*d:][:d])
-		}
+		twoRows(x, y)
 		inner := fmt.Sprintf("sigmoid(%s)", enginetest.RandomFormula(rng, 1+rng.IntN(2)))
 		for _, metric := range []bool{false, true} {
 			w := inBall(d, 1)
@@ -233,12 +231,7 @@ func TestMarginsAtKinksAreThoseOfPairs(t *testing.T) {
 		for k := range 2 * d {
 			x[k] = rng.NormFloat64() / 5
 		}
-		for i := range y {
-			if y[i] = 1; i%3 == 0 {
-				y[i] = -1
-			}
-			copy(x[i*d:][:d], x[(i%2)*d:][:d])
-		}
+		twoRows(x, y)
 		for _, metric := range []bool{false, true} {
 			u, unit := 0.0, 0x1p-56
 			w := make([]float64, d)
@@ -370,10 +363,7 @@ func movesAtKink(t *testing.T, b cpu.Backend, p engine.Problem, pairs engine.Pai
 		if flipped >= 0 {
 			y[flipped] = -y[flipped]
 		}
-		e := mustBind(t, b, p, adoptRecords(t, x, y, d))
-		defer e.Close()
-		dst := make([]float64, len(w))
-		must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
+		dst, _ := sumOver(t, b, p, adoptRecords(t, x, y, d), w, pairs)
 		return dst
 	}
 	for _, few := range []int{1, 4, 5, 8, n - 1} {

@@ -48,10 +48,7 @@ func BenchmarkMetricAllPairs(b *testing.B) {
 // BenchmarkMetricPrefixPairs times one step of an online recursion.
 func BenchmarkMetricPrefixPairs(b *testing.B) {
 	const n = 10001
-	order := make([]int32, n)
-	for k, i := range rand.New(rand.NewPCG(3, 3)).Perm(n) {
-		order[k] = int32(i)
-	}
+	order := permuted(rand.New(rand.NewPCG(3, 3)), n)
 	for _, d := range []int{8, 32} {
 		r := benchRecords(b, n, d)
 		for _, T := range []int{1, 10, 100, 1000, 10000} {

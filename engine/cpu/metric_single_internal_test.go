@@ -3,6 +3,7 @@ package cpu
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"dyad/engine"
@@ -94,11 +95,7 @@ func TestSingleNeighbours(t *testing.T) {
 
 func adopt(t *testing.T, x, y []float64, d int) *engine.Records {
 	t.Helper()
-	r, err := engine.NewRecords(append([]float64(nil), x...), append([]float64(nil), y...), d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewRecords(slices.Clone(x), slices.Clone(y), d, engine.UnitBounds()))(t)
 }
 
 // TestSingleShare: what float32 adds to the sensitivity of one gradient does not grow with

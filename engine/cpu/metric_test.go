@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -122,31 +123,21 @@ func TestMetricChecksArguments(t *testing.T) {
 func TestMetricSparseWide(t *testing.T) {
 	const n, d, nnz = 130, 300, 3
 	rng := rand.New(rand.NewPCG(19, 19))
-	start, index, value, y := []int64{0}, []int32{}, []float64{}, []float64{}
-	x := make([]float64, n*d)
+	x, y := make([]float64, n*d), make([]float64, n)
 	for i := range n {
 		for k := range nnz {
-			at := k*d/nnz + rng.IntN(d/nnz)
-			v := 0.5 * rng.Float64()
-			index, value, x[i*d+at] = append(index, int32(at)), append(value, v), v
+			x[i*d+k*d/nnz+rng.IntN(d/nnz)] = 0.5 * rng.Float64()
 		}
-		start, y = append(start, int64(len(value))), append(y, float64(2*rng.IntN(2)-1))
+		y[i] = float64(2*rng.IntN(2) - 1)
 	}
+	sparse := sparsely(t, x, y, d, engine.UnitBounds())
 	dense := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
-	sparse := must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
 	w := metricPoint(d)
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
-		var results [2][]float64
-		for i, r := range []*engine.Records{dense, sparse} {
-			e := mustBind(t, cpu.Backend{Workers: 2}, metricProblem(n, d, 1), r)
-			results[i] = make([]float64, len(w))
-			must.Do(t, e.Sum(context.Background(), results[i], engine.Gradient(w, pairs)))
-			e.Close()
-		}
-		for k, v := range results[0] {
-			if v != results[1][k] {
-				t.Fatalf("%T: coordinate %d is %v dense and %v sparse", pairs, k, v, results[1][k])
-			}
+		one, _ := sumOver(t, cpu.Backend{Workers: 2}, metricProblem(n, d, 1), dense, w, pairs)
+		other, _ := sumOver(t, cpu.Backend{Workers: 2}, metricProblem(n, d, 1), sparse, w, pairs)
+		if !slices.Equal(one, other) {
+			t.Fatalf("%T: %v dense and %v sparse", pairs, one, other)
 		}
 	}
 }

@@ -38,26 +38,19 @@ func momentRecords(t testing.TB, n, d int, sparse bool) *engine.Records {
 			}
 		}
 	}
-	var r *engine.Records
-	var err error
-	if sparse {
-		start, index, value := []int64{0}, []int32{}, []float64{}
-		for i := range n {
-			for j, v := range x[i*d : (i+1)*d] {
-				if v != 0 {
-					index, value = append(index, int32(j)), append(value, v)
-				}
+	if !sparse {
+		return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
+	}
+	start, index, value := []int64{0}, []int32{}, []float64{}
+	for i := range n {
+		for j, v := range x[i*d : (i+1)*d] {
+			if v != 0 {
+				index, value = append(index, int32(j)), append(value, v)
 			}
-			start = append(start, int64(len(value)))
 		}
-		r, err = engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
-	} else {
-		r, err = engine.AdoptRecords(x, y, d, engine.UnitBounds())
+		start = append(start, int64(len(value)))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
 }
 
 // The depth counts every addition that rounds. The product of record 0 is 1/4, and every run of
@@ -360,24 +353,20 @@ func TestClippedRecordsAreWithinTheRadius(t *testing.T) {
 			m.Centre[j] = x[j] * rng.Float64() * float64(rng.IntN(2))
 		}
 		p := newMomentPass(ev.(*momentsEvaluator), m)
-		dst := make([]float64, p.stride)
-		p.clip(dst, x, 1)
-		norm := new(big.Float).SetPrec(3000)
-		for _, v := range dst {
-			norm.Add(norm, new(big.Float).SetPrec(3000).Mul(big.NewFloat(v), big.NewFloat(v)))
-		}
 		limit := new(big.Float).SetPrec(3000).Mul(big.NewFloat(R), big.NewFloat(R))
-		if norm.Cmp(limit) > 0 {
+		tooLong := func() bool {
+			dst, norm := make([]float64, p.stride), new(big.Float).SetPrec(3000)
+			p.clip(dst, x, 1)
+			for _, v := range dst {
+				norm.Add(norm, new(big.Float).SetPrec(3000).Mul(big.NewFloat(v), big.NewFloat(v)))
+			}
+			return norm.Cmp(limit) > 0
+		}
+		if tooLong() {
 			t.Fatalf("d = %d, R = %v: the clipped record is longer than R", d, R)
 		}
 		// The known defect: without slack some are.
-		p.short = R
-		p.clip(dst, x, 1)
-		norm.SetInt64(0)
-		for _, v := range dst {
-			norm.Add(norm, new(big.Float).SetPrec(3000).Mul(big.NewFloat(v), big.NewFloat(v)))
-		}
-		if norm.Cmp(limit) > 0 {
+		if p.short = R; tooLong() {
 			defects++
 		}
 	}

@@ -62,10 +62,10 @@ func TestWideMomentsAgainstExactSums(t *testing.T) {
 			dense, _ := wideOf(t, r, m, 2, false)
 			limit, own := e.Bounds(engine.Query{Radius: m.Radius, Second: m.Second}), e.wideError()
 			clip := float64(n) * float64(4*d+200) * 0x1p-52 * m.Radius
-			if far := distanceOf(got.Sum, dense.Sum); far > limit.Sum+own.Sum+clip {
+			if far := norm2(got.Sum, dense.Sum); far > limit.Sum+own.Sum+clip {
 				t.Errorf("%s: sums in dense blocks are %v away", name, far)
 			}
-			if far := distanceOf(got.Second, dense.Second); far > limit.Second+own.Second+2*clip*m.Radius {
+			if far := norm2(got.Second, dense.Second); far > limit.Second+own.Second+2*clip*m.Radius {
 				t.Errorf("%s: second moments in dense blocks are %v away, bounds %v, %v", name, far, limit.Second, own.Second)
 			}
 			if math.Abs(got.Positives()-dense.Positives()) > limit.Positives+own.Positives {
@@ -73,14 +73,6 @@ func TestWideMomentsAgainstExactSums(t *testing.T) {
 			}
 		}
 	}
-}
-
-func distanceOf(a, b []float64) float64 {
-	var sum float64
-	for k := range a {
-		sum += (a[k] - b[k]) * (a[k] - b[k])
-	}
-	return math.Sqrt(sum)
 }
 
 // checkWide compares with exact sums.

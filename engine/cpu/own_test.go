@@ -78,22 +78,10 @@ func TestOwnLoss(t *testing.T) {
 		const d = 5
 		x, y := ownRecords(t, rng, n, d)
 		dense := must.Get(engine.AdoptRecords(slices.Clone(x), slices.Clone(y), d, engine.UnitBounds()))(t)
-		start, index, value := []int64{0}, []int32{}, []float64{}
-		for i := range n {
-			for k := range d {
-				if v := dense.Dense()[i*d+k]; v != 0 {
-					index, value = append(index, int32(k)), append(value, v)
-				}
-			}
-			start = append(start, int64(len(value)))
-		}
-		sparse := must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, engine.UnitBounds()))(t)
+		sparse := sparsely(t, dense.Dense(), y, d, engine.UnitBounds())
 		w := []float64{0.3, -0.2, 0.5, 0.1, -0.4}
 		loss := cosineLoss{lie: 1, smoothness: math.Inf(1)}
-		order := make([]int32, n)
-		for i, v := range rng.Perm(n) {
-			order[i] = int32(v)
-		}
+		order := permuted(rng, n)
 		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}, engine.PrefixPairs{T: n / 2, Order: order}} {
 			want := make([]float64, d)
 			add := func(i, j int) {
@@ -134,12 +122,9 @@ func TestOwnLoss(t *testing.T) {
 					if !slices.Equal(bits, got) {
 						t.Errorf("n = %d, %d workers, sparse %v: %v, want %v", n, workers, r.IsSparse(), got, bits)
 					}
-					var off float64
-					for k := range got {
-						off += (got[k] - want[k]) * (got[k] - want[k])
-					}
-					if bound := k.Bounds(engine.Query{Pairs: pairs}).Sum; !(math.Sqrt(off) <= 2*bound) || !(bound < 1e-9*float64(pairs.Len())) {
-						t.Errorf("n = %d, %T: off by %v, Roundoff %v", n, pairs, math.Sqrt(off), bound)
+					off := distance(got, want)
+					if bound := k.Bounds(engine.Query{Pairs: pairs}).Sum; !(off <= 2*bound) || !(bound < 1e-9*float64(pairs.Len())) {
+						t.Errorf("n = %d, %T: off by %v, Roundoff %v", n, pairs, off, bound)
 					}
 					done, cancel := context.WithCancel(context.Background())
 					cancel()
@@ -159,12 +144,9 @@ func TestOwnLossIsClipped(t *testing.T) {
 	w := []float64{0.6, -0.7, 0.2}
 	sum := func(l cosineLoss, x, y []float64) (out []float64, bound float64) {
 		r := must.Get(engine.AdoptRecords(slices.Clone(x), slices.Clone(y), d, engine.UnitBounds()))(t)
-		k := must.Get(cpu.Backend{}.Plan(ownProblem(n, d, l)))(t)
-		e := must.Get(k.Bind(r))(t)
-		out = make([]float64, d)
-		must.Do(t, e.Sum(context.Background(), out, engine.Gradient(w, engine.AllPairs{N: n})))
+		out, roundoff := sumOver(t, cpu.Backend{}, ownProblem(n, d, l), r, w, engine.AllPairs{N: n})
 		c, _ := l.Constants(engine.UnitBounds(), 1)
-		return out, 2*(n-1)*2*c.Lipschitz + 2*k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
+		return out, 2*(n-1)*2*c.Lipschitz + 2*roundoff
 	}
 	for _, lie := range []float64{1, 1e6, 1e300, math.Inf(1), math.NaN()} {
 		l := cosineLoss{lie: lie, smoothness: math.Inf(1)}
@@ -179,7 +161,7 @@ func TestOwnLossIsClipped(t *testing.T) {
 			}
 			after, _ := sum(l, far, y)
 			bound = b
-			worst = max(worst, math.Hypot(math.Hypot(after[0]-before[0], after[1]-before[1]), after[2]-before[2]))
+			worst = max(worst, distance(after, before))
 			control = max(control, math.Abs(dot(w, raw(l, w, far, y))-dot(w, raw(l, w, x, y))))
 		}
 		if !(worst <= bound) {

@@ -70,24 +70,13 @@ func (f family) records(t *testing.T, d, most int, b engine.Bounds) *engine.Reco
 			of = append(of, int32(k))
 		}
 	}
-	r, err := engine.NewRecords(x, y, d, b)
-	if err == nil {
-		r, err = r.GroupPersons(of, len(f.y), most)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(must.Get(engine.NewRecords(x, y, d, b))(t).GroupPersons(of, len(f.y), most))(t)
 }
 
 func (f family) sum(t *testing.T, b cpu.Backend, p engine.Problem, w []float64) (dst []float64, roundoff float64) {
 	t.Helper()
 	p.N = len(f.y)
-	e := mustBind(t, b, p, f.records(t, p.D, p.PersonRows, p.Bounds))
-	defer e.Close()
-	dst = make([]float64, len(w))
-	must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, p.Pairs())))
-	return dst, e.Kernel().Bounds(engine.Query{Pairs: p.Pairs()}).Sum
+	return sumOver(t, b, p, f.records(t, p.D, p.PersonRows, p.Bounds), w, p.Pairs())
 }
 
 // TestPersonPositionsAreTheirOwn: where the last bit of a slope decides a jump, the sum is

@@ -23,21 +23,16 @@ func TestRecentred(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, b := range []engine.Bounds{engine.UnitBounds(), {FeatureNorm: 3.7, LabelAbs: 0.3}, {FeatureNorm: 0x1p-240, LabelAbs: 40}} {
 		x, y := make([]float64, n*d), make([]float64, n)
-		var index []int32
-		var value []float64
-		start := []int64{0}
 		for i := range y {
 			y[i] = b.LabelAbs * float64(1-2*(i%2))
 			for k := range d {
 				if rng.IntN(2) == 0 {
 					x[i*d+k] = b.FeatureNorm * rng.NormFloat64()
-					index, value = append(index, int32(k)), append(value, x[i*d+k])
 				}
 			}
-			start = append(start, int64(len(value)))
 		}
 		dense := must.Get(engine.NewRecords(x, y, d, b))(t)
-		sparse := must.Get(engine.NewSparseRecords(start, index, value, slices.Clone(y), d, b))(t)
+		sparse := sparsely(t, x, y, d, b)
 		problem := engine.Problem{N: n, D: d, Bounds: b, Loss: engine.Logistic{}, Radius: 0.5 / b.FeatureNorm}
 		centre := make([]float64, d)
 		for k := range centre {

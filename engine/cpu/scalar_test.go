@@ -94,20 +94,15 @@ func TestExpressionIsLogistic(t *testing.T) {
 		for i, loss := range []engine.Loss{c.hand, c.machine} {
 			p := problem(n, d, 1)
 			p.Loss = loss
-			ev := mustBind(t, cpu.Backend{}, p, r)
 			w := p.Domain().Start()
 			if w[0] == 0 {
 				copy(w, inBall(d, 1))
 			}
-			sums[i] = make([]float64, len(w))
-			must.Do(t, ev.Sum(context.Background(), sums[i], engine.Gradient(w, pairs)))
-			bound += ev.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum
-			ev.Close()
+			var roundoff float64
+			sums[i], roundoff = sumOver(t, cpu.Backend{}, p, r, w, pairs)
+			bound += roundoff
 		}
-		var diff, size float64
-		for k := range sums[0] {
-			diff, size = math.Hypot(diff, sums[0][k]-sums[1][k]), math.Hypot(size, sums[0][k])
-		}
+		diff, size := distance(sums[0], sums[1]), distance(sums[0], make([]float64, len(sums[0])))
 		if diff > bound || size < 1e6*bound {
 			t.Errorf("%s: sums of norm %v differ by %v, the bounds add up to %v", c.machine.Name(), size, diff, bound)
 		}
@@ -195,11 +190,7 @@ func atKinks(rng *rand.Rand, n, d int, w []float64) (x, y []float64) {
 func gradSum(t *testing.T, method cpu.Method, p engine.Problem, x, y, w []float64) (sum []float64, bound float64) {
 	t.Helper()
 	r := must.Get(engine.NewRecords(x, y, p.D, p.Bounds))(t)
-	e := mustBind(t, cpu.Backend{Method: method, Workers: 1}, p, r)
-	defer e.Close()
-	sum = make([]float64, p.D)
-	must.Do(t, e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: p.N})))
-	return sum, e.Kernel().Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum
+	return sumOver(t, cpu.Backend{Method: method, Workers: 1}, p, r, w, engine.AllPairs{N: p.N})
 }
 
 func distance(x, y []float64) (sum float64) {
@@ -231,17 +222,13 @@ func TestRoughSlopesAreClamped(t *testing.T) {
 		p := problem(n, d, 1)
 		p.Loss = loss
 		c := must.Get(loss.Constants(p.Bounds, p.Radius))(t)
-		e := mustBind(t, cpu.Backend{}, p, r)
 		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
-			w := p.Domain().Start()
-			dst := make([]float64, len(w))
-			must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
-			norm := distance(dst, make([]float64, len(w)))
-			if most := float64(pairs.Len())*c.Lipschitz + e.Kernel().Bounds(engine.Query{Pairs: pairs}).Sum; !(norm <= most) {
+			dst, roundoff := sumOver(t, cpu.Backend{}, p, r, p.Domain().Start(), pairs)
+			norm := distance(dst, make([]float64, len(dst)))
+			if most := float64(pairs.Len())*c.Lipschitz + roundoff; !(norm <= most) {
 				t.Errorf("%s over %T: norm %v, the constants allow %v", loss.Name(), pairs, norm, most)
 			}
 		}
-		e.Close()
 	}
 }
 
@@ -294,10 +281,8 @@ func TestMillionRecords(t *testing.T) {
 	for name, method := range map[string]string{"gompertz": "near-linear", "1 - tanh(u)": "near-linear", "squared-hinge": "sorted", "huberised-hinge": "sorted"} {
 		p := problem(base, d, 1)
 		p.Loss = engine.Score{Of: expression(t, name, nil)}
-		e := mustBind(t, cpu.Backend{Method: cpu.Direct}, p, small)
-		want := make([]float64, d)
-		must.Do(t, e.Sum(context.Background(), want, engine.Gradient(w, engine.AllPairs{N: base})))
-		bound := copies * copies * e.Kernel().Bounds(engine.Query{Pairs: engine.AllPairs{N: base}}).Sum
+		want, bound := sumOver(t, cpu.Backend{Method: cpu.Direct}, p, small, w, engine.AllPairs{N: base})
+		bound *= copies * copies
 		for k := range want {
 			want[k] *= copies * copies
 		}

@@ -85,10 +85,7 @@ func TestStorageChangesNoBit(t *testing.T) {
 			for i := range w {
 				w[i] = math.Cos(float64(i)) / math.Sqrt(float64(len(w))) / 2
 			}
-			order := make([]int32, c.n)
-			for i, j := range rand.New(rand.NewPCG(2, 3)).Perm(c.n) {
-				order[i] = int32(j)
-			}
+			order := permuted(rand.New(rand.NewPCG(2, 3)), c.n)
 			pairs := []engine.Pairs{engine.AllPairs{N: c.n}, engine.PrefixPairs{T: c.n / 2, Order: order}, engine.PrefixPairs{T: c.n - 1}}
 			if c.single {
 				pairs = pairs[:1]

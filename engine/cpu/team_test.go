@@ -9,6 +9,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -26,30 +27,23 @@ func teamRecords(t *testing.T, n, d, nnz, labels int) *engine.Records {
 	for i := range y {
 		y[i] = 2*float64(i*labels/n)/float64(labels-1) - 1
 	}
-	var r *engine.Records
-	var err error
 	if nnz == 0 {
 		x := make([]float64, n*d)
 		for i := range x {
 			x[i] = (rng.Float64()*2 - 1 + 0.1*y[i/d]) / math.Sqrt(float64(d))
 		}
-		r, err = engine.AdoptRecords(x, y, d, engine.UnitBounds())
-	} else {
-		start, index, value := []int64{0}, []int32{}, []float64{}
-		for range n {
-			for k, c := 0, rng.IntN(d/nnz); k < nnz; k, c = k+1, c+1+rng.IntN(d/nnz) {
-				if c < d {
-					index, value = append(index, int32(c)), append(value, rng.NormFloat64())
-				}
+		return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(t)
+	}
+	start, index, value := []int64{0}, []int32{}, []float64{}
+	for range n {
+		for k, c := 0, rng.IntN(d/nnz); k < nnz; k, c = k+1, c+1+rng.IntN(d/nnz) {
+			if c < d {
+				index, value = append(index, int32(c)), append(value, rng.NormFloat64())
 			}
-			start = append(start, int64(len(index)))
 		}
-		r, err = engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
+		start = append(start, int64(len(index)))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
 }
 
 // TestTeams: any number of processes has the bits of one.
@@ -96,10 +90,7 @@ func TestTeams(t *testing.T) {
 					}
 					of[i] = persons
 				}
-				var err error
-				if r, err = r.GroupPersons(of, int(persons)+1, c.persons); err != nil {
-					t.Fatal(err)
-				}
+				r = must.Get(r.GroupPersons(of, int(persons)+1, c.persons))(t)
 			}
 			p := problem(r, c.loss, c.nnz, c.labels)
 			p.PersonRows, p.Groups = c.persons, c.groups
