@@ -15,8 +15,8 @@ import (
 // gets wrong, which FromGraph refuses outside tests.
 func TestGateCatchesUpstream(t *testing.T) {
 	for name, build := range map[string]func(graph, node) node{
-		"InverseSqrt": func(_ graph, u node) node { return mustNode(gorgonia.InverseSqrt(u)) },
-		"Log2":        func(_ graph, u node) node { return mustNode(gorgonia.Log2(u)) },
+		"InverseSqrt": chain(gorgonia.InverseSqrt),
+		"Log2":        chain(gorgonia.Log2),
 		// Wrong only beyond 1, behind a hinge.
 		"hidden Log2": func(_ graph, u node) node {
 			r := mustNode(gorgonia.Rectify(mustNode(gorgonia.Sub(u, num(1)))))
@@ -46,9 +46,7 @@ func TestGateCatchesUpstream(t *testing.T) {
 // overflows at u = -1000 in Gorgonia; in our form it does not.
 func TestUserWrittenLogistic(t *testing.T) {
 	naive := func(c float64) func(graph, node) node {
-		return func(_ graph, u node) node {
-			return mustNode(gorgonia.Log(mustNode(gorgonia.Add(num(c), mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(u))))))))
-		}
+		return chain(gorgonia.Neg, gorgonia.Exp, left(gorgonia.Add, c), gorgonia.Log)
 	}
 	tape := newTape(t, naive(1))
 	if phi, dphi := tape.run(t, -1000); finite(phi) && finite(dphi) {
@@ -73,9 +71,7 @@ func TestUserWrittenLogistic(t *testing.T) {
 // TestGompertzRange: exp(-exp(-u)) is finite everywhere, but phi' as Gorgonia
 // writes it is 0 times infinity at u = -1000; in our form it is one exponential.
 func TestGompertzRange(t *testing.T) {
-	build := func(_ graph, u node) node {
-		return mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(mustNode(gorgonia.Exp(mustNode(gorgonia.Neg(u))))))))
-	}
+	build := chain(gorgonia.Neg, gorgonia.Exp, gorgonia.Neg, gorgonia.Exp)
 	if _, dphi := newTape(t, build).run(t, -1000); finite(dphi) {
 		t.Fatalf("Gorgonia gives %v at -1000: the test no longer shows the fault", dphi)
 	}
@@ -92,8 +88,6 @@ func TestGompertzRange(t *testing.T) {
 // scalar losses: each is refused, or rewritten to a form that is right where
 // Gorgonia's is not.
 func TestKnownWrong(t *testing.T) {
-	neg := func(u node) node { return mustNode(gorgonia.Neg(u)) }
-	exp := func(u node) node { return mustNode(gorgonia.Exp(u)) }
 	for _, c := range []struct {
 		name  string
 		build func(graph, node) node
@@ -112,10 +106,8 @@ func TestKnownWrong(t *testing.T) {
 			return g[0]
 		}, 0.7, math.NaN(), math.NaN()},
 		{"Softplus: cut off at 16", func(_ graph, u node) node { return mustNode(gorgonia.Softplus(u)) }, 20, 20 + math.Log1p(math.Exp(-20)), 1 / (1 + math.Exp(-20))},
-		{"log(1 + exp(-u)): overflow", func(_ graph, u node) node {
-			return mustNode(gorgonia.Log(mustNode(gorgonia.Add(num(1), exp(neg(u))))))
-		}, -1000, 1000, -1},
-		{"Gompertz: 0 times infinity", func(_ graph, u node) node { return exp(neg(exp(neg(u)))) }, -1000, 0, 0},
+		{"log(1 + exp(-u)): overflow", chain(gorgonia.Neg, gorgonia.Exp, left(gorgonia.Add, 1), gorgonia.Log), -1000, 1000, -1},
+		{"Gompertz: 0 times infinity", chain(gorgonia.Neg, gorgonia.Exp, gorgonia.Neg, gorgonia.Exp), -1000, 0, 0},
 	} {
 		f, err := FromGraph(c.build)
 		if math.IsNaN(c.phi) {
