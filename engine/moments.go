@@ -18,15 +18,10 @@ const (
 
 // String returns "none", "diagonal" or "full".
 func (s SecondMoments) String() string {
-	switch s {
-	case NoSecond:
-		return "none"
-	case DiagonalSecond:
-		return "diagonal"
-	case FullSecond:
-		return "full"
+	if s < NoSecond || s > FullSecond {
+		return "unknown"
 	}
-	return "unknown"
+	return [...]string{"none", "diagonal", "full"}[s]
 }
 
 // Len returns the number of coordinates for d features: 0, d or Symmetric{d}.Len().

@@ -128,17 +128,14 @@ const (
 
 // String returns the word for the origin in reports.
 func (o Origin) String() string {
-	switch o {
-	case Proved:
-		return "proved"
-	case Derived:
-		return "derived by interval arithmetic"
-	case Clipped:
-		return "enforced by clipping the slope"
-	case ClippedTerms:
-		return "enforced by clipping Jacobians of records or gradients of pairs"
-	case Asserted:
-		return "asserted by the user"
+	if o < Proved || o > Asserted {
+		return "unknown"
 	}
-	return "unknown"
+	return [...]string{
+		Proved:       "proved",
+		Derived:      "derived by interval arithmetic",
+		Clipped:      "enforced by clipping the slope",
+		ClippedTerms: "enforced by clipping Jacobians of records or gradients of pairs",
+		Asserted:     "asserted by the user",
+	}[o]
 }

@@ -20,17 +20,10 @@ const (
 
 // String returns "best", "generic", "avx2" or "avx512".
 func (v Variant) String() string {
-	switch v {
-	case Best:
-		return "best"
-	case Generic:
-		return "generic"
-	case AVX2:
-		return "avx2"
-	case AVX512:
-		return "avx512"
+	if v < Best || v > AVX512 {
+		return "unknown"
 	}
-	return "unknown"
+	return [...]string{"best", "generic", "avx2", "avx512"}[v]
 }
 
 // Variants returns the variants that this processor supports, ordered from the slowest to the fastest. The

@@ -20,17 +20,10 @@ const (
 
 // String returns the name used in reports and by Kernel.Method.
 func (m Method) String() string {
-	switch m {
-	case Auto:
-		return "auto"
-	case Direct:
-		return "direct"
-	case NearLinear:
-		return "near-linear"
-	case Sorted:
-		return "sorted"
+	if m < Auto || m > Sorted {
+		return "unknown"
 	}
-	return "unknown"
+	return [...]string{"auto", "direct", "near-linear", "sorted"}[m]
 }
 
 // Backend computes sums on the CPU. The zero value uses all processors and chooses the

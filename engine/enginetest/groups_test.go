@@ -75,18 +75,8 @@ func TestSuiteCatchesWrongGroups(t *testing.T) {
 		Losses: []engine.ScoreLoss{engine.Logistic{}}, MetricLosses: []engine.MetricLoss{}, Sizes: []int{}, Radii: []float64{1},
 		Groups: [][]int{{4, 3, 9}},
 	}
-	for name, c := range map[string]struct {
-		sizes func([]int)
-		wrong bool
-	}{
-		"right":         {func([]int) {}, false},
-		"one too late":  {func(s []int) { s[1]++; s[2]-- }, true},
-		"one too early": {func(s []int) { s[0]--; s[1]++ }, true},
-	} {
-		var w watcher
-		enginetest.Run(&w, shifted{cpu.Backend{}, c.sizes}, opts)
-		if (len(w.failures) > 0) != c.wrong {
-			t.Errorf("%s: %d failures: %.500v", name, len(w.failures), w.failures)
-		}
+	suiteSays(t, shifted{cpu.Backend{}, func([]int) {}}, opts, "")
+	for _, sizes := range []func([]int){func(s []int) { s[1]++; s[2]-- }, func(s []int) { s[0]--; s[1]++ }} {
+		suiteSays(t, shifted{cpu.Backend{}, sizes}, opts, "Roundoff")
 	}
 }

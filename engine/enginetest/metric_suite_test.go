@@ -154,13 +154,7 @@ func TestSuiteCatchesMetricDefects(t *testing.T) {
 		keepsDiagonal: "Roundoff says", indefiniteSign: "Roundoff says",
 	} {
 		t.Run(fmt.Sprint(defect), func(t *testing.T) {
-			var w watcher
-			enginetest.Run(&w, plainMetric(defect), smallMetric)
-			if want != "" {
-				expectFailure(t, w, want)
-			} else if len(w.failures) > 0 {
-				t.Errorf("%d failures without a defect, first: %s", len(w.failures), w.failures[0])
-			}
+			suiteSays(t, plainMetric(defect), smallMetric, want)
 		})
 	}
 	for name, c := range map[string]struct {
@@ -177,26 +171,12 @@ func TestSuiteCatchesMetricDefects(t *testing.T) {
 		}}, "Roundoff says"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var w watcher
 			opts := smallMetric
 			opts.MetricLosses = []engine.MetricLoss{c.loss}
-			enginetest.Run(&w, c.b.backend(), opts)
-			expectFailure(t, w, c.want)
+			suiteSays(t, c.b.backend(), opts, c.want)
 		})
 	}
-	t.Run("bits depend on workers", func(t *testing.T) {
-		opts := smallMetric
-		opts.WithWorkers = func(k int) engine.Backend {
-			return broken{after: func(_ engine.Kernel, dst, _, _ []float64, _ engine.Pairs) {
-				if k == 2 {
-					dst[0] = math.Nextafter(dst[0], 1e9)
-				}
-			}}.backend()
-		}
-		var w watcher
-		enginetest.Run(&w, broken{}.backend(), opts)
-		expectFailure(t, w, "with 2 workers")
-	})
+	t.Run("bits depend on workers", func(t *testing.T) { dependsOnWorkers(t, smallMetric, 2) })
 }
 
 // twoFacedMetric has a MetricDPhi that is not the slope in AddGrad.

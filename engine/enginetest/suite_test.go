@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,13 +68,9 @@ func (b broken) backend() engine.Backend {
 var small = enginetest.Options{MetricLosses: []engine.MetricLoss{}, Sizes: []int{3, 17, 64}, Radii: []float64{1}}
 
 func TestSuitePassesCorrectBackend(t *testing.T) {
-	var w watcher
 	opts := small
 	opts.WithWorkers = func(k int) engine.Backend { return broken{Backend: cpu.Backend{Workers: k}}.backend() }
-	enginetest.Run(&w, broken{}.backend(), opts)
-	if len(w.failures) > 0 {
-		t.Errorf("%d failures without a defect, first: %s", len(w.failures), w.failures[0])
-	}
+	suiteSays(t, broken{}.backend(), opts, "")
 }
 
 // TestSuiteCatchesDefects is the positive control of the suite.
@@ -164,55 +161,51 @@ func TestSuiteCatchesDefects(t *testing.T) {
 	}
 	for name, d := range defects {
 		t.Run(name, func(t *testing.T) {
-			var w watcher
-			enginetest.Run(&w, d.b.backend(), small)
-			expectFailure(t, w, d.want)
+			suiteSays(t, d.b.backend(), small, d.want)
 		})
 	}
 	t.Run("bits depend on workers", func(t *testing.T) {
-		opts := small
-		opts.WithWorkers = func(k int) engine.Backend {
-			return broken{after: func(_ engine.Kernel, dst, _, _ []float64, _ engine.Pairs) {
-				if k == 7 {
-					dst[0] = math.Nextafter(dst[0], 1e9)
-				}
-			}}.backend()
-		}
-		var w watcher
-		enginetest.Run(&w, broken{}.backend(), opts)
-		expectFailure(t, w, "with 7 workers")
+		dependsOnWorkers(t, small, 7)
 	})
 	t.Run("loss contradicts itself", func(t *testing.T) {
 		opts := small
 		opts.Losses = []engine.ScoreLoss{twoFaced{}}
-		var w watcher
-		enginetest.Run(&w, cpu.Backend{}, opts)
-		expectFailure(t, w, "AddGrad and DPhi")
+		suiteSays(t, cpu.Backend{}, opts, "AddGrad and DPhi")
 	})
 	t.Run("declines", func(t *testing.T) {
 		opts := small
 		opts.Losses = []engine.ScoreLoss{scoreOnly{enginetest.SmoothHinge{}}}
-		var w watcher
-		enginetest.Run(&w, cpu.Backend{Method: cpu.NearLinear}, opts)
-		expectFailure(t, w, "not supported")
+		suiteSays(t, cpu.Backend{Method: cpu.NearLinear}, opts, "not supported")
 		declined := 0
 		opts.Unsupported = func(engine.Problem) { declined++ }
-		w = watcher{}
-		enginetest.Run(&w, cpu.Backend{Method: cpu.NearLinear}, opts)
-		if len(w.failures) > 0 || declined == 0 {
-			t.Errorf("with Unsupported set: %d failures, %d problems declined", len(w.failures), declined)
+		if suiteSays(t, cpu.Backend{Method: cpu.NearLinear}, opts, ""); declined == 0 {
+			t.Error("with Unsupported set, no problem is declined")
 		}
 	})
 }
 
-func expectFailure(t *testing.T, w watcher, want string) {
+// suiteSays runs the suite, which must report what is wanted, or nothing if that is "".
+func suiteSays(t *testing.T, b engine.Backend, o enginetest.Options, want string) {
 	t.Helper()
-	for _, f := range w.failures {
-		if strings.Contains(f, want) {
-			return
-		}
+	var w watcher
+	enginetest.Run(&w, b, o)
+	said := slices.ContainsFunc(w.failures, func(f string) bool { return strings.Contains(f, want) })
+	if said != (want != "") {
+		t.Errorf("want %q; the suite has %d failures: %.200q", want, len(w.failures), w.failures)
 	}
-	t.Errorf("the suite does not say %q; it has %d failures: %.200q", want, len(w.failures), w.failures)
+}
+
+// dependsOnWorkers is the control that other bits with that many workers are found.
+func dependsOnWorkers(t *testing.T, o enginetest.Options, workers int) {
+	t.Helper()
+	o.WithWorkers = func(k int) engine.Backend {
+		return broken{after: func(_ engine.Kernel, dst, _, _ []float64, _ engine.Pairs) {
+			if k == workers {
+				dst[0] = math.Nextafter(dst[0], 1e9)
+			}
+		}}.backend()
+	}
+	suiteSays(t, broken{}.backend(), o, fmt.Sprintf("with %d workers", workers))
 }
 
 // twoFaced has a DPhi that is not the slope in AddGrad.
