@@ -6,10 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"gorgonia.org/gorgonia"
+
+	"dyad/engine/embedding"
 	"dyad/engine/layers"
 	"dyad/internal/must"
-
-	"gorgonia.org/gorgonia"
 )
 
 // failing is a machine that fails if the batch has a record that is not a number, as an operation might.
@@ -53,6 +54,21 @@ func TestRecordsThatFailDoNotTakeTheirBatchAlong(t *testing.T) {
 			if i == lost && row != nil || i != lost && !slices.Equal(row, want[i]) {
 				t.Errorf("record %d failed: record %d has %v", lost, i, row)
 			}
+		}
+	}
+}
+
+// A device that computes dense layers sees those of a file through its graph, and none where another layer is among them.
+func TestLayersThatAreDense(t *testing.T) {
+	for text, want := range map[string][]string{
+		"layers: [dense: 4, activation: relu, dense: 3]":   {"relu", ""},
+		"layers: [dense: 4, layernorm: true, dense: 3]":    nil,
+		"layers: [residual: [dense: 6, activation: tanh]]": nil,
+	} {
+		spec := must.Get(layers.Parse([]byte(text)))(t)
+		net := must.Get(NewLayers(spec, 6, 2))(t)
+		if got, ok := net.(embedding.Dense).Activations(); ok != (want != nil) || !slices.Equal(got, want) {
+			t.Errorf("%s: %q, %v", text, got, ok)
 		}
 	}
 }

@@ -87,3 +87,62 @@ func BenchmarkScalarLosses(b *testing.B) {
 		}
 	}
 }
+
+func metricEvaluator(b testing.TB, backend cpu.Backend, r *engine.Records, radius float64) engine.Evaluator {
+	b.Helper()
+	return mustBind(b, backend, metricProblem(r.Len(), r.Dim(), radius), r)
+}
+
+func metricProblem(n, d int, radius float64) engine.Problem {
+	return engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.MahalanobisLogistic{}, Radius: radius}
+}
+
+// metricPoint is a member of the PSDBall of radius 1.
+func metricPoint(d int) []float64 { return engine.PSDBall{Dim: d, B: 1}.Start() }
+
+// BenchmarkMetricAllPairs times whole gradients, with pairs in float64 and float32. A Gflop counts 2 n^2 d: an addition and
+// a multiplication for each feature of each unordered pair, twice.
+func BenchmarkMetricAllPairs(b *testing.B) {
+	for _, n := range []int{400, 4096} {
+		for _, d := range []int{8, 32, 128} {
+			for _, on := range []cpu.Backend{{Workers: 1}, {Workers: 2}, {Workers: 1, Float32: true}, {Workers: 2, Float32: true}} {
+				b.Run(fmt.Sprintf("n=%d/d=%d/workers=%d/fp32=%v", n, d, on.Workers, on.Float32), func(b *testing.B) {
+					e := metricEvaluator(b, on, benchRecords(b, n, d), 1)
+					defer e.Close()
+					w, pairs := metricPoint(d), engine.AllPairs{N: n}
+					dst := make([]float64, len(w))
+					b.ReportAllocs()
+					for b.Loop() {
+						must.Do(b, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
+					}
+					b.ReportMetric(2*float64(n)*float64(n)*float64(d)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GF/s")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkMetricPrefixPairs times one step of an online recursion.
+func BenchmarkMetricPrefixPairs(b *testing.B) {
+	const n = 10001
+	order := permuted(rand.New(rand.NewPCG(3, 3)), n)
+	for _, d := range []int{8, 32} {
+		r := benchRecords(b, n, d)
+		for _, T := range []int{1, 10, 100, 1000, 10000} {
+			for _, workers := range []int{1, 2} {
+				b.Run(fmt.Sprintf("T=%d/d=%d/workers=%d", T, d, workers), func(b *testing.B) {
+					e := metricEvaluator(b, cpu.Backend{Workers: workers}, r, 1)
+					defer e.Close()
+					w := metricPoint(d)
+					dst := make([]float64, len(w))
+					var pairs engine.Pairs = engine.PrefixPairs{Order: order, T: T}
+					b.ReportAllocs()
+					for b.Loop() {
+						must.Do(b, e.Sum(context.Background(), dst, engine.Gradient(w, pairs)))
+					}
+					b.ReportMetric(float64(T)*float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
+				})
+			}
+		}
+	}
+}

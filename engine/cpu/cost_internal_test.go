@@ -1,13 +1,16 @@
 package cpu
 
 import (
+	"context"
 	"encoding/csv"
 	"math"
 	"os"
+	"runtime"
 	"strconv"
 	"testing"
 
 	"dyad/engine"
+	"dyad/engine/enginetest"
 	"dyad/internal/must"
 )
 
@@ -99,5 +102,104 @@ func TestCheapest(t *testing.T) {
 	}
 	if slow["direct"] == 0 || slow["near-linear"] == 0 || slow["sorted"] == 0 {
 		t.Errorf("a method is always the fastest: slow ones %v", slow)
+	}
+}
+
+// What an evaluator holds is within a factor of 2 of what its kernel said, for every method.
+func TestBytes(t *testing.T) {
+	heap := func() float64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	score := func(name string) engine.Loss {
+		l, ok := engine.LibraryByName(name)
+		if !ok {
+			t.Fatal(name)
+		}
+		e := must.Get(l.Expression(engine.ExpressionOptions{}))(t)
+		return engine.Score{Of: e}
+	}
+	for name, c := range map[string]struct {
+		n, d   int
+		loss   engine.Loss
+		radius float64
+		method Method
+	}{
+		"near-linear":     {200_000, 5, engine.Logistic{}, 1, NearLinear},
+		"near-linear 20":  {400_000, 20, engine.Logistic{}, 1, NearLinear},
+		"near-linear, 5":  {200_000, 5, engine.Logistic{}, 5, NearLinear},
+		"near-linear, 25": {200_000, 5, engine.Logistic{}, 25, NearLinear},
+		"sorted":          {200_000, 5, score("hinge"), 1, Sorted},
+		"direct":          {5000, 20, engine.Logistic{}, 1, Direct},
+		"metric":          {3000, 20, engine.Metric{Of: engine.Logistic{}}, 1, Auto},
+		"metric 5":        {3000, 5, engine.Metric{Of: engine.Logistic{}}, 1, Auto},
+	} {
+		p := engine.Problem{N: c.n, D: c.d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: c.radius, LabelValues: 2}
+		k := must.Get(Backend{Workers: 2, Method: c.method}.Plan(p))(t)
+		x, y := make([]float64, c.n*c.d), make([]float64, c.n)
+		for i := range x {
+			x[i] = float64(i*7919%2001-1000) / 8000
+		}
+		for i := range y {
+			y[i] = float64(2*(i%2) - 1)
+		}
+		r := must.Get(engine.AdoptRecords(x, y, c.d, p.Bounds))(t)
+		before := heap()
+		e := must.Get(k.Bind(r))(t)
+		sum, w := make([]float64, c.loss.ParamDim(c.d)), make([]float64, c.loss.ParamDim(c.d))
+		w[0] = 0.9 * c.radius
+		must.Do(t, e.Sum(context.Background(), sum, engine.Gradient(w, p.Pairs())))
+		if got, said := heap()-before, k.Bounds(engine.Gradient(nil, p.Pairs())).Bytes; got > 2*said || got < said/2 {
+			t.Errorf("%s: %.3g bytes, the kernel said %.3g", name, got, said)
+		} else {
+			t.Logf("%s: %.3g bytes, the kernel said %.3g", name, got, said)
+		}
+		e.Close()
+		runtime.KeepAlive(r)
+	}
+}
+
+// TestPersonRoundoffKnowsNoRows: depths of sums do not decrease with the number of rows, so
+// those that Roundoff has from P and the cap hold for any number of rows, in the grid that is
+// chosen for it; and Roundoff says nothing else of rows.
+func TestPersonRoundoffKnowsNoRows(t *testing.T) {
+	for _, d := range []int{1, 20, 3000} {
+		for _, persons := range []int{2, 700, 30000} {
+			for _, most := range []int{1, 7, 1000} {
+				p := engine.Problem{N: persons, D: d, Bounds: engine.UnitBounds(), Radius: 1, PersonRows: most}
+				for _, method := range []Method{NearLinear, Direct, Sorted} {
+					p.Loss = engine.Logistic{}
+					if method == Sorted {
+						p.Loss = engine.Score{Of: enginetest.Hinge()}
+					}
+					planned := must.Get(Backend{Method: method}.Plan(p))(t)
+					k := planned.(*kernel)
+					for rows := persons; rows <= persons*most; rows += 1 + rows/2 {
+						g := *k
+						g.rows = rows
+						g.planGrid()
+						if g.rowSumDepth() > k.rowSumDepth() || g.sumDepth() > k.sumDepth() || directDepth(rows) > directDepth(k.rows) || g.chunks() > maxChunks || g.sortedError() > k.sortedError() {
+							t.Errorf("%v, d = %d, %d persons up to %d rows: a sum over %d rows is deeper than planned", method, d, persons, most, rows)
+						}
+					}
+				}
+				if d > 20 {
+					continue
+				}
+				p.Loss = engine.MahalanobisLogistic{}
+				planned := must.Get(Backend{}.Plan(p))(t)
+				k := planned.(*metricKernel)
+				for rows := persons; rows <= persons*most; rows += 1 + rows/2 {
+					g := *k
+					g.rows = rows
+					g.planGrid()
+					if g.allDepth() > k.allDepth() {
+						t.Errorf("metric, d = %d, %d persons up to %d rows: a sum over %d rows is deeper than planned", d, persons, most, rows)
+					}
+				}
+			}
+		}
 	}
 }

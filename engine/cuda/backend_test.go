@@ -14,6 +14,7 @@ import (
 	"dyad/engine/enginetest"
 	"dyad/internal/must"
 	"dyad/internal/sizes"
+	"dyad/kernels"
 )
 
 // openFake returns the backend on the interpreter.
@@ -300,4 +301,20 @@ func checkFailures(t *testing.T, how Backend, memory uint64, p engine.Problem, r
 		must.ErrDo(t, sum(engine.AllPairs{N: p.N}), "GradSum after Close")
 		return err
 	})
+}
+
+// TestCompile: every embedded program is compiled, and one that is not a program is named.
+func TestCompile(t *testing.T) {
+	done, err := openFake(t, newFake()).Device.Compile()
+	if err != nil || len(done) != len(kernels.PTXNames()) {
+		t.Errorf("%v, %v: want %v", done, err, kernels.PTXNames())
+	}
+	f := newFake()
+	f.edit = func(ptx string) string {
+		if strings.Contains(ptx, ".entry pair_sums(") {
+			ptx = strings.ReplaceAll(ptx, "cvt.rzi.s64.f64", "frobnicate")
+		}
+		return ptx
+	}
+	must.Fail(openFake(t, f).Device.Compile())(t, "pairs.ptx", "a program that does not compile")
 }
