@@ -100,63 +100,50 @@ func bigLog1p(x *big.Float) *big.Float {
 	return bigLog(bigAdd(bigOf(1), x))
 }
 
-func bigUnary(o op, x *big.Float, c float64) *big.Float {
-	switch o {
-	case opNeg:
-		return newBig().Neg(x)
-	case opExp:
-		return bigExp(x)
-	case opLog:
-		return bigLog(x)
-	case opLog1p:
-		return bigLog1p(x)
-	case opExpm1:
-		if e := bigExp(x); e != nil {
-			return bigSub(e, bigOf(1))
-		}
-	case opTanh:
-		if s := bigSigmoid(bigScale(x, 1)); s != nil {
-			return bigSub(bigScale(s, 1), bigOf(1))
-		}
-	case opSigmoid:
-		return bigSigmoid(x)
-	case opSoftplus:
-		if e := bigExp(newBig().Neg(newBig().Abs(x))); e != nil {
+// bigOps are the operations with one operand, without opPow.
+var bigOps = map[op]func(x *big.Float) *big.Float{
+	opExp: bigExp, opLog: bigLog, opLog1p: bigLog1p, opSigmoid: bigSigmoid, opAtan: bigAtan, opErf: bigErf, opNormCDF: bigNormCDF, opHazard: bigHazard,
+	opNeg:    func(x *big.Float) *big.Float { return newBig().Neg(x) },
+	opAbs:    func(x *big.Float) *big.Float { return newBig().Abs(x) },
+	opSquare: func(x *big.Float) *big.Float { return bigMul(x, x) },
+	opSin:    func(x *big.Float) *big.Float { s, _ := bigSinCos(x); return s },
+	opCos:    func(x *big.Float) *big.Float { _, c := bigSinCos(x); return c },
+	opExpm1: func(x *big.Float) *big.Float {
+		return known(bigExp(x), func(e *big.Float) *big.Float { return bigSub(e, bigOf(1)) })
+	},
+	opTanh: func(x *big.Float) *big.Float {
+		return known(bigSigmoid(bigScale(x, 1)), func(s *big.Float) *big.Float { return bigSub(bigScale(s, 1), bigOf(1)) })
+	},
+	opSoftplus: func(x *big.Float) *big.Float {
+		return known(bigExp(newBig().Neg(newBig().Abs(x))), func(e *big.Float) *big.Float {
 			if x.Sign() <= 0 {
 				return bigLog1p(e)
 			}
 			return bigAdd(x, bigLog1p(e))
+		})
+	},
+	opLogNormCDF: func(x *big.Float) *big.Float { return known(bigNormCDF(x), bigLog) },
+	opSqrt: func(x *big.Float) *big.Float {
+		if x.Sign() < 0 {
+			return nil
 		}
-	case opSqrt:
-		if x.Sign() >= 0 {
-			return newBig().Sqrt(x)
-		}
-	case opSquare:
-		return bigMul(x, x)
-	case opAbs:
-		return newBig().Abs(x)
-	case opSin:
-		s, _ := bigSinCos(x)
-		return s
-	case opCos:
-		_, c := bigSinCos(x)
-		return c
-	case opAtan:
-		return bigAtan(x)
-	case opErf:
-		return bigErf(x)
-	case opNormCDF:
-		return bigNormCDF(x)
-	case opLogNormCDF:
-		if p := bigNormCDF(x); p != nil {
-			return bigLog(p)
-		}
-	case opHazard:
-		return bigHazard(x)
-	case opPow:
+		return newBig().Sqrt(x)
+	},
+}
+
+// known is f(x), or nil if x is.
+func known(x *big.Float, f func(*big.Float) *big.Float) *big.Float {
+	if x == nil {
+		return nil
+	}
+	return f(x)
+}
+
+func bigUnary(o op, x *big.Float, c float64) *big.Float {
+	if o == opPow {
 		return bigPow(x, c)
 	}
-	return nil
+	return bigOps[o](x)
 }
 
 func bigPow(x *big.Float, c float64) *big.Float {

@@ -164,9 +164,7 @@ func TestMahalanobisConstantsErrors(t *testing.T) {
 		b Bounds
 		r float64
 	}{{Bounds{0, 1}, 1}, {Bounds{1, math.NaN()}, 1}, {UnitBounds(), 0}, {UnitBounds(), math.Inf(1)}, {UnitBounds(), -1}, {Bounds{1e100, 1}, 1}, {Bounds{1, 1e100}, 1}, {Bounds{1e-200, 1}, 1}, {Bounds{1, 1e-200}, 1}, {Bounds{1e10, 1}, 1e300}} {
-		if c, err := (MahalanobisLogistic{}).Constants(v.b, v.r); err == nil {
-			t.Errorf("%+v, radius %v: no error, %+v", v.b, v.r, c)
-		}
+		must.Err((MahalanobisLogistic{}).Constants(v.b, v.r))(t, "%+v: no error", v)
 	}
 }
 

@@ -51,22 +51,22 @@ func TestNarrowRowsGiveTheSameBits(t *testing.T) {
 			w, c, acc := normals(r, d), normals(r, rows), normals(r, d)
 			for _, v := range Variants() {
 				set := must.Get(Select(v))(t)
-				got, want := make([]float64, rows), make([]float64, rows)
-				set.NarrowDots(got, x, w)
-				set.Dots(want, wide, w)
-				same(t, v, "dots", rows, d, got, want)
-				got, want = append([]float64(nil), acc...), append([]float64(nil), acc...)
-				set.NarrowAddRows(got, c, x)
-				set.AddRows(want, c, wide)
-				same(t, v, "sums", rows, d, got, want)
-				got, want = make([]float64, rows), make([]float64, rows)
-				set.GatherNarrowDots(got, spread, w, places)
-				set.Dots(want, wide, w)
-				same(t, v, "selected dots", rows, d, got, want)
-				got, want = append([]float64(nil), acc...), append([]float64(nil), acc...)
-				set.GatherNarrowAddRows(got, c, spread, places)
-				set.AddRows(want, c, wide)
-				same(t, v, "selected sums", rows, d, got, want)
+				for what, of := range map[string]struct {
+					start     []float64
+					got, want func(dst []float64)
+				}{
+					"dots":          {make([]float64, rows), func(dst []float64) { set.NarrowDots(dst, x, w) }, func(dst []float64) { set.Dots(dst, wide, w) }},
+					"sums":          {acc, func(dst []float64) { set.NarrowAddRows(dst, c, x) }, func(dst []float64) { set.AddRows(dst, c, wide) }},
+					"selected dots": {make([]float64, rows), func(dst []float64) { set.GatherNarrowDots(dst, spread, w, places) }, func(dst []float64) { set.Dots(dst, wide, w) }},
+					"selected sums": {acc, func(dst []float64) { set.GatherNarrowAddRows(dst, c, spread, places) }, func(dst []float64) { set.AddRows(dst, c, wide) }},
+				} {
+					got, want := slices.Clone(of.start), slices.Clone(of.start)
+					of.got(got)
+					of.want(want)
+					if !slices.EqualFunc(got, want, sameBits) {
+						t.Fatalf("%v, %d rows of %d: %s are %x, want %x", v, rows, d, what, got, want)
+					}
+				}
 			}
 		}
 	}
@@ -94,13 +94,6 @@ func TestNarrowRowsAreChecked(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func same(t *testing.T, v Variant, what string, rows, d int, got, want []float64) {
-	t.Helper()
-	if !slices.EqualFunc(got, want, sameBits) {
-		t.Fatalf("%v, %d rows of %d: %s are %x, want %x", v, rows, d, what, got, want)
 	}
 }
 

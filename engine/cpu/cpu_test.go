@@ -1,7 +1,6 @@
 package cpu_test
 
 import (
-	"errors"
 	"math"
 	"testing"
 	"time"
@@ -112,9 +111,7 @@ func TestVariantOfPlan(t *testing.T) {
 		return engine.Problem{N: n, D: 20, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: radius}
 	}
 	for _, v := range []kernels.Variant{-1, kernels.AVX512 + 1} {
-		if _, err := (cpu.Backend{Variant: v}).Plan(problem(10, 1)); !errors.Is(err, engine.ErrUnsupported) {
-			t.Errorf("Plan with variant %d: %v, want ErrUnsupported", v, err)
-		}
+		must.Fail((cpu.Backend{Variant: v}).Plan(problem(10, 1)))(t, engine.ErrUnsupported, "Plan with variant ", v)
 	}
 	// What is public does not depend on the processor.
 	for _, n := range []int{10, 130, 1000, 1000000} {

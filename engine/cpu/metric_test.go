@@ -111,11 +111,7 @@ func TestMetricChecksArguments(t *testing.T) {
 	}
 	few := metricProblem(n, d, 1)
 	few.NonZerosPerRow = d - 1
-	if k, err := (cpu.Backend{}).Plan(few); err != nil {
-		t.Error(err)
-	} else if _, err := k.Bind(benchRecords(t, n, d)); err == nil {
-		t.Error("Bind accepts more features per row than declared")
-	}
+	must.Err(must.Get((cpu.Backend{}).Plan(few))(t).Bind(benchRecords(t, n, d)))(t, "Bind accepts more features per row than declared")
 }
 
 // TestMetricSparseWide compares sparse and dense records at a d above the longest run

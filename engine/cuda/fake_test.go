@@ -8,8 +8,10 @@ import (
 	"sync"
 	"testing"
 
+	"dyad/engine"
 	"dyad/engine/cuda/driver"
 	"dyad/engine/cuda/ptxtest"
+	"dyad/internal/must"
 )
 
 // fakeDriver is a driver whose GPU is the interpreter of package ptxtest.
@@ -70,6 +72,15 @@ func (f *fakeDriver) failing(name string, nth int, err error) func(string) error
 			return err
 		}
 		return nil
+	}
+}
+
+// refused reports an error of the test unless err names the CPU as the way out of what a GPU does not do.
+func refused[T any](_ T, err error) func(t *testing.T, name string) {
+	return func(t *testing.T, name string) {
+		t.Helper()
+		must.FailDo(t, err, engine.ErrUnsupported, name)
+		must.FailDo(t, err, "--device cpu", name)
 	}
 }
 

@@ -37,11 +37,6 @@ type grid struct {
 	narrow   bool // X is in float32
 }
 
-// planGrid returns the grid of a problem that needs other bytes in addition to X.
-func planGrid(p engine.Problem, other, memory uint64) (grid, error) {
-	return gridOf(p, nil).placed(other, memory)
-}
-
 // gridOf cuts the rows of a problem into parts. In a team, n is the largest number of rows of a rank, for this
 // number of rows and for every smaller number. With c chunks of m rows, a rank has at most (c/size + 1) m rows,
 // where c m < rows + m.

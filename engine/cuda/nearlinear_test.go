@@ -104,7 +104,7 @@ func TestGrid(t *testing.T) {
 	} {
 		var first grid
 		for i, memory := range []uint64{1 << 50, 1<<30 + uint64(8*c.n*c.d)/2} {
-			g := must.Get(planGrid(engine.Problem{N: c.n, D: c.d}, 0, memory))(t)
+			g := must.Get(gridOf(engine.Problem{N: c.n, D: c.d}, nil).placed(0, memory))(t)
 			if g.chunks() != c.chunks || g.spans != c.spans || g.span != c.span || int(g.logParts) != c.logParts {
 				t.Errorf("%+v: %d chunks, %+v", c, g.chunks(), g)
 			}

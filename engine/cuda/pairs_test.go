@@ -41,14 +41,6 @@ func weights(n int, scale float64) []float64 {
 	return w
 }
 
-func allOf(m int) []int32 {
-	list := make([]int32, m)
-	for i := range list {
-		list[i] = int32(i)
-	}
-	return list
-}
-
 func openPairs(t *testing.T, b Backend, data *embedding.Data, loss embedding.ListLoss, rows int) *pairSums {
 	t.Helper()
 	s := must.Get(b.Sums(data, loss, rows))(t)
@@ -149,7 +141,7 @@ func pairsAgainstCPU(t *testing.T, b Backend, short bool) {
 		data := pairData(t, 40, c.d, c.m, c.norm)
 		s := openPairs(t, b, data, c.loss, c.rows)
 		cpu := must.Get(embedding.CPU{}.Sums(data, c.loss, c.rows))(t)
-		w, batch := weights(s.Len(), c.scale), allOf(c.m)[c.m-c.batch:]
+		w, batch := weights(s.Len(), c.scale), upTo(0, c.m)[c.m-c.batch:]
 		for _, clip := range []float64{1e-3, 0.2, 1e30} {
 			want := make([]float64, s.Len())
 			must.Do(t, cpu.Sum(context.Background(), want, w, batch, clip, c.how))
@@ -324,7 +316,7 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 			}))
 			return slices.Clone(s.integers)
 		}
-		all[k], own[k], rest[k] = integers(allOf(30)), integers(with), integers(without)
+		all[k], own[k], rest[k] = integers(upTo(0, 30)), integers(with), integers(without)
 	}
 	if !slices.Equal(rest[0], rest[1]) || slices.Equal(own[0], own[1]) {
 		t.Error("terms of other pairs changed, or none of its own did")
@@ -344,7 +336,7 @@ func TestPairsTermKnowsNoBatch(t *testing.T) {
 	s := openPairs(t, openFake(t, newFake()), data, embedding.Contrastive{Margin: 1}, rows)
 	w := weights(s.Len(), 0.5)
 	for _, size := range []int{2, 7, m} {
-		list, want := allOf(m)[:size], make([]int64, s.Len())
+		list, want := upTo(0, m)[:size], make([]int64, s.Len())
 		for _, i := range list {
 			s.sumOf(t, w, []int32{i}, 0.2, embedding.WholeMatrix)
 			for k, v := range s.integers {
@@ -365,7 +357,7 @@ func TestPairsTermKnowsNoBatch(t *testing.T) {
 func TestPairDefectsAreFound(t *testing.T) {
 	data := pairData(t, 20, 5, 40, embedding.L2)
 	loss, w := embedding.Contrastive{Margin: 1}, weights(15, 0.5)
-	want := openPairs(t, openFake(t, newFake()), data, loss, 3).sumOf(t, w, allOf(40), 0.2, embedding.WholeMatrix)
+	want := openPairs(t, openFake(t, newFake()), data, loss, 3).sumOf(t, w, upTo(0, 40), 0.2, embedding.WholeMatrix)
 	for name, edit := range map[string][2]string{
 		"sums, not differences": {"sub.rn.f64", "add.rn.f64"},
 		"no barrier":            {"bar.sync \t0;", ""},
@@ -378,7 +370,7 @@ func TestPairDefectsAreFound(t *testing.T) {
 		if err == nil {
 			s.(*pairSums).slice = 20
 			got := make([]float64, 15)
-			err = s.Sum(context.Background(), got, w, allOf(40), 0.2, embedding.WholeMatrix)
+			err = s.Sum(context.Background(), got, w, upTo(0, 40), 0.2, embedding.WholeMatrix)
 			if err == nil && slices.Equal(got, want) {
 				t.Errorf("%s: not found", name)
 			}

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -66,16 +67,10 @@ func slopes(t *testing.T, m *ptxtest.Module, machine ptxtest.Machine, u []float3
 	t.Helper()
 	at := machine.Alloc(4 * len(u))
 	b := machine.Bytes(at, 4*len(u))
-	for i, v := range u {
-		for k := range 4 {
-			b[4*i+k] = byte(math.Float32bits(v) >> (8 * k))
-		}
-	}
+	must.Get(binary.Encode(b, binary.LittleEndian, u))(t)
 	must.Do(t, machine.Run(m, "slopes", 1, 1, at))
 	out := make([]float32, len(u))
-	for i := range out {
-		out[i] = math.Float32frombits(uint32(b[4*i]) | uint32(b[4*i+1])<<8 | uint32(b[4*i+2])<<16 | uint32(b[4*i+3])<<24)
-	}
+	must.Get(binary.Decode(b, binary.LittleEndian, out))(t)
 	return out
 }
 
@@ -138,10 +133,7 @@ func TestSlopes(t *testing.T) {
 func TestSpliceClamps(t *testing.T) {
 	const bound = 0.7
 	for _, bad := range []string{constant(5), constant(-5), "0f7F800000", "0fFF800000", "0f7FC00000"} {
-		ptx, err := splice(slopeProgram, slope{lines: []string{"mov.f32 %phi_out, " + bad + ";"}}, 1, -bound, bound)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ptx := must.Get(splice(slopeProgram, slope{lines: []string{"mov.f32 %phi_out, " + bad + ";"}}, 1, -bound, bound))(t)
 		u := make([]float32, 256)
 		u[1], u[2] = float32(math.NaN()), float32(math.Inf(1))
 		for _, v := range slopes(t, parsed(t, ptx), ptxtest.Machine{}, u) {

@@ -31,10 +31,7 @@ func TestReplayOnGPU(t *testing.T) {
 		b := openFake(t, newFake())
 		b.Method = Direct
 		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: c.loss, Radius: 1, Groups: c.groups}
-		spec, err := algorithms.NewSpec(b, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		spec := must.Get(algorithms.NewSpec(b, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t, c.name)
 		plan := must.Get(c.algorithm.Plan(spec))(t, c.name)
 		data := attack.RandomRecords(n, d, p.Bounds, 7)
 		ratio, err := attack.Replay(c.algorithm, plan, data, attack.Neighbours(data, 4, 8), 9)

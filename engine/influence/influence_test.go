@@ -190,10 +190,7 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 	o := objectiveOf(t, engine.Logistic{}, r, l2, 100)
 	w := make([]float64, d)
 	must.Do(t, o.Minimise(ctx, w))
-	exact, err := o.Stability(ctx, w, func(dst []float64, i int) error { return o.Refit(ctx, dst, w, i) }, Progress{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	exact := must.Get(o.Stability(ctx, w, func(dst []float64, i int) error { return o.Refit(ctx, dst, w, i) }, Progress{}))(t)
 	loss := func(w []float64, j, k int) float64 {
 		x := make([]float64, 2*d)
 		r.Row(j, x[:d])
@@ -273,10 +270,7 @@ func TestUniformBoundIsReached(t *testing.T) {
 		o := objectiveOf(t, loss, r, l2, 100)
 		w := make([]float64, 1)
 		must.Do(t, o.Minimise(ctx, w))
-		s, err := o.Stability(ctx, w, func(dst []float64, i int) error { return o.Refit(ctx, dst, w, i) }, Progress{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(o.Stability(ctx, w, func(dst []float64, i int) error { return o.Refit(ctx, dst, w, i) }, Progress{}))(t)
 		c := must.Get(loss.Constants(r.Bounds(), 100))(t)
 		share := s.Uniform / uniformBound(c.Lipschitz, l2, n)
 		if share > 1 {
@@ -316,9 +310,7 @@ func TestPolyakLojasiewicz(t *testing.T) {
 	if got.Points < 1000 || got.Smallest < values[0]*(1-1e-6) || got.Smallest > values[0]*1.02 {
 		t.Errorf("smallest ratio %v at %d points, the eigenvalues are %v", got.Smallest, got.Points, values)
 	}
-	if _, err := o.PolyakLojasiewicz(ctx, []float64{w[0] + 3, w[1]}, 4, 50, 7); err == nil {
-		t.Error("weights that are no minimum were accepted")
-	}
+	must.Err(o.PolyakLojasiewicz(ctx, []float64{w[0] + 3, w[1]}, 4, 50, 7))(t, "weights that are no minimum were accepted")
 }
 
 func expression(t *testing.T, text string) engine.Score {
@@ -377,12 +369,8 @@ func TestRefusals(t *testing.T) {
 	r := records(t, 12, 2, 6)
 	hinge := expression(t, "max(0, 1-u)")
 	must.Err(NewObjective(cpu.Backend{}, hinge, r, 0.1, 10))(t, "a loss with a kink was accepted")
-	if _, err := NewObjective(cpu.Backend{}, engine.Logistic{}, r.Subset([]int{1, 2, 3}), 0.1, 10); err == nil {
-		t.Error("three records were accepted")
-	}
-	if _, err := NewObjective(cpu.Backend{}, engine.Logistic{}, r, math.NaN(), 10); err == nil {
-		t.Error("an L2 that is no number was accepted")
-	}
+	must.Err(NewObjective(cpu.Backend{}, engine.Logistic{}, r.Subset([]int{1, 2, 3}), 0.1, 10))(t, "three records were accepted")
+	must.Err(NewObjective(cpu.Backend{}, engine.Logistic{}, r, math.NaN(), 10))(t, "an L2 that is no number was accepted")
 	o := objectiveOf(t, engine.Logistic{}, r, 1e-9, 1)
 	must.FailDo(t, o.Minimise(context.Background(), make([]float64, 2)), ErrOutside, "a minimum outside of the ball")
 	cancelled, cancel := context.WithCancel(context.Background())

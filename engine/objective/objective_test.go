@@ -256,15 +256,9 @@ func TestSameBits(t *testing.T) {
 func TestErrors(t *testing.T) {
 	r := sample(t, 10, 2, []float64{-1, 1})
 	single := sample(t, 1, 2, []float64{1})
-	for name, err := range map[string]error{
-		"one record": second(Mean(t.Context(), engine.Logistic{}, []float64{1, 1}, single)),
-		"dimension":  second(Mean(t.Context(), engine.Logistic{}, []float64{1}, r)),
-		"NaN":        second(Mean(t.Context(), engine.Logistic{}, []float64{1, math.NaN()}, r)),
-	} {
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
+	must.Err(Mean(t.Context(), engine.Logistic{}, []float64{1, 1}, single))(t, "one record: no error")
+	must.Err(Mean(t.Context(), engine.Logistic{}, []float64{1}, r))(t, "dimension: no error")
+	must.Err(Mean(t.Context(), engine.Logistic{}, []float64{1, math.NaN()}, r))(t, "NaN: no error")
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, labels := range [][]float64{{-1, 1}, {-1, 0, 1}} {
@@ -274,8 +268,6 @@ func TestErrors(t *testing.T) {
 	}
 	must.Fail(mean(done, asymmetric{}, []float64{1, 1}, r, 2, 0))(t, context.Canceled)
 }
-
-func second(_ float64, err error) error { return err }
 
 func BenchmarkMean(b *testing.B) {
 	r := sample(b, 100000, 10, []float64{-1, 1})

@@ -276,9 +276,7 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		must.Fail(pairgraph.New(3, p))(t, pairgraph.ErrPairs, name)
 	}
-	if _, err := pairgraph.New(0, nil); !errors.Is(err, pairgraph.ErrPairs) {
-		t.Error("no individuals were accepted")
-	}
+	must.Fail(pairgraph.New(0, nil))(t, pairgraph.ErrPairs, "no individuals were accepted")
 }
 
 // Capped: nobody is in more than limit pairs, and adding a pair changes at most 3,

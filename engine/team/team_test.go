@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +45,15 @@ func each(members []engine.Team, f func(t engine.Team) error) []error {
 	return errs
 }
 
+// planned are the kernel of a member and its shard of the records.
+func planned(p engine.Problem, m engine.Team, r *engine.Records) (engine.Kernel, *engine.Records, error) {
+	k, err := cpu.Backend{Workers: 1, Method: cpu.NearLinear, Team: m}.Plan(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	return k, r.Shard(engine.Share(k, m.Rank())), nil
+}
+
 // points are parameters at which gradients are compared: at a single one, sums that are added in
 // another order may round to the same bits, as they did with AVX2.
 func points() [][]float64 {
@@ -72,11 +82,11 @@ func gradient(t *testing.T, members []engine.Team) []float64 {
 	p, r := data(t)
 	sums := make([][]float64, len(members))
 	for rank, err := range each(members, func(m engine.Team) error {
-		k, err := cpu.Backend{Workers: 1, Method: cpu.NearLinear, Team: m}.Plan(p)
+		k, own, err := planned(p, m, r)
 		if err != nil {
 			return err
 		}
-		e, err := k.Bind(r.Shard(engine.Share(k, m.Rank())))
+		e, err := k.Bind(own)
 		if err != nil {
 			return err
 		}
@@ -91,12 +101,7 @@ func gradient(t *testing.T, members []engine.Team) []float64 {
 }
 
 func differ(a, b []float64) bool {
-	for k := range a {
-		if math.Float64bits(a[k]) != math.Float64bits(b[k]) {
-			return true
-		}
-	}
-	return false
+	return !slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
 }
 
 // lonely is a member that knows no labels but its own: they arrive in the place of those of others.
@@ -225,11 +230,11 @@ func TestTooManyLabels(t *testing.T) {
 	}
 	three := must.Get(engine.NewRecords(r.Dense(), y, r.Dim(), r.Bounds()))(t)
 	for rank, err := range each(enginetest.Members(2), func(m engine.Team) error {
-		k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p)
+		k, own, err := planned(p, m, three)
 		if err != nil {
 			return err
 		}
-		return team.Agree(context.Background(), m, k, three.Shard(engine.Share(k, m.Rank())), nil)
+		return team.Agree(context.Background(), m, k, own, nil)
 	}) {
 		if err == nil || !strings.Contains(err.Error(), "different labels") {
 			t.Errorf("rank %d: %v", rank, err)
@@ -283,11 +288,10 @@ func TestDigests(t *testing.T) {
 	want := team.DigestOf(r.Digests(0, p.N))
 	hash := func(size int, r *engine.Records) (got string) {
 		for _, err := range each(enginetest.Members(size), func(m engine.Team) error {
-			k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p)
+			k, own, err := planned(p, m, r)
 			if err != nil {
 				return err
 			}
-			own := r.Shard(engine.Share(k, m.Rank()))
 			if m.Rank() > 0 {
 				return team.Serve(context.Background(), m, k, own, nil)
 			}
@@ -393,11 +397,10 @@ func TestLostRank(t *testing.T) {
 	p, r := data(t)
 	members := enginetest.Members(3)
 	errs := each(members, func(m engine.Team) error {
-		k, err := cpu.Backend{Method: cpu.NearLinear, Team: m}.Plan(p)
+		k, own, err := planned(p, m, r)
 		if err != nil {
 			return err
 		}
-		own := r.Shard(engine.Share(k, m.Rank()))
 		switch m.Rank() {
 		case 1:
 			m.(interface{ End(error) }).End(errors.New("killed"))

@@ -213,8 +213,7 @@ func TestContextOfAnotherThread(t *testing.T) {
 	g := must.Get(OpenGPU(f, 0))(t)
 	var stolen Context
 	must.Do(t, g.Do(context.Background(), func(c Context) error { stolen = c; _, err := c.Alloc(8); return err }))
-	var code Result
-	if _, err := stolen.Alloc(8); !errors.As(err, &code) || code != 201 {
+	if _, err := stolen.Alloc(8); !errors.Is(err, Result(201)) {
 		t.Errorf("a call from another thread: %v, want code 201", err)
 	}
 	if n := f.leaks(); n[1] != 1 {
@@ -243,8 +242,7 @@ func everyCallFails(t *testing.T, f fake, calls []string) {
 		for _, code := range []Result{2, 201, 218, 221, 222} {
 			f.failOnce(name, int(code), 0)
 			err := g.Do(context.Background(), func(c Context) error { _, err := fillJob(c, 3, 1); return err })
-			var got Result
-			if !errors.As(err, &got) || got != code || !strings.Contains(err.Error(), strings.TrimPrefix(name, "cu")) && name != "cuMemGetInfo" {
+			if !errors.Is(err, code) || !strings.Contains(err.Error(), strings.TrimPrefix(name, "cu")) && name != "cuMemGetInfo" {
 				t.Errorf("%s failing with %d: %v", name, code, err)
 			}
 		}
@@ -270,8 +268,7 @@ func TestLostContext(t *testing.T) {
 			_, err := fillJob(c, 3, 1)
 			return errors.Join(err, free(c), free(c))
 		})
-		var code Result
-		if !errors.As(first, &code) || code != 700 || strings.Contains(first.Error(), "\n") || name != "cuMemGetInfo" && !strings.Contains(first.Error(), strings.TrimPrefix(name, "cu")) {
+		if !errors.Is(first, Result(700)) || strings.Contains(first.Error(), "\n") || name != "cuMemGetInfo" && !strings.Contains(first.Error(), strings.TrimPrefix(name, "cu")) {
 			t.Errorf("%s: %v", name, first)
 		}
 		ran := false
@@ -296,9 +293,7 @@ func TestOpenGPUErrors(t *testing.T) {
 	}
 	for name, code := range map[string]Result{"cuDevicePrimaryCtxRetain": 2, "cuCtxSetCurrent": 999} {
 		f.failOnce(name, int(code), 0)
-		_, err := OpenGPU(f, 0)
-		var got Result
-		if !errors.Is(err, ErrUnavailable) || !errors.As(err, &got) || got != code {
+		if _, err := OpenGPU(f, 0); !errors.Is(err, ErrUnavailable) || !errors.Is(err, code) {
 			t.Errorf("%s failing: %v", name, err)
 		}
 	}
@@ -312,8 +307,7 @@ func TestCompilerLog(t *testing.T) {
 	g := must.Get(OpenGPU(openFake(t), 0))(t)
 	defer g.Close()
 	err := g.Do(context.Background(), func(c Context) error { _, err := c.Load([]byte("nothing")); return err })
-	var code Result
-	if !errors.As(err, &code) || code != 218 || !strings.Contains(err.Error(), "ptxas fatal: no entry fill") {
+	if !errors.Is(err, Result(218)) || !strings.Contains(err.Error(), "ptxas fatal: no entry fill") {
 		t.Errorf("got %v", err)
 	}
 }
