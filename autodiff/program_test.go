@@ -3,6 +3,7 @@ package autodiff
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -39,12 +40,9 @@ func TestProgramMatchesEval(t *testing.T) {
 						t.Fatalf("%v at %v is %v, want %v", e, u[i], v, want)
 					}
 				}
-				alias := append([]float64(nil), u...)
-				p.Eval(alias, alias, nil)
-				for i, v := range alias {
-					if v != dst[i] {
-						t.Fatalf("%v: in place %v, else %v", e, v, dst[i])
-					}
+				p.Eval(u, u, nil)
+				if !slices.Equal(u, dst) {
+					t.Fatalf("%v: in place %v, else %v", e, u, dst)
 				}
 			}
 		}
@@ -172,12 +170,9 @@ func TestProgramConcurrent(t *testing.T) {
 		wg.Go(func() {
 			dst, scratch := make([]float64, len(u)), make([]float64, p.ScratchLen())
 			for range 20 {
-				p.Eval(dst, u, scratch)
-				for i := range dst {
-					if dst[i] != want[i] {
-						t.Errorf("value %d differs", i)
-						return
-					}
+				if p.Eval(dst, u, scratch); !slices.Equal(dst, want) {
+					t.Error("values differ")
+					return
 				}
 			}
 		})

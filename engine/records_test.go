@@ -118,10 +118,8 @@ func TestProjectBallOfShortRows(t *testing.T) {
 			kept++
 		}
 		engine.ProjectBall(x, R)
-		for k := range x {
-			if math.Float64bits(x[k]) != math.Float64bits(want[k]) {
-				t.Fatalf("R = %g, m = %d: %v, want %v", R, m, x, want)
-			}
+		if !slices.EqualFunc(x, want, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+			t.Fatalf("R = %g, m = %d: %v, want %v", R, m, x, want)
 		}
 	}
 	if kept < 2000 || kept > 18_000 {

@@ -216,20 +216,30 @@ func hostFake(h *ptxtest.Host, alone bool) *fakeDriver {
 	return f
 }
 
-// runHostCases runs all cases and the pairs.
-func runHostCases(t *testing.T, h *ptxtest.Host, alone, large bool) {
-	for _, c := range hostCases(large) {
-		must.CheckDo(t, c.sum(t, hostFake(h, alone)), c.name)
-	}
+// hostJobs are the cases and the other sums, by name.
+func hostJobs(large bool) map[string]func(t *testing.T, f *fakeDriver) error {
 	individuals, pairs, rows := 40, 130, 700
 	if large {
 		individuals, pairs, rows = 3000, 100_000, 50_000
 	}
-	must.CheckDo(t, hostPersons(t, hostFake(h, alone), rows), "persons")
-	must.CheckDo(t, hostPairs(t, hostFake(h, alone), individuals, pairs), "pairs")
-	must.CheckDo(t, hostMoments(t, hostFake(h, alone), large), "moments")
-	must.CheckDo(t, hostNetworks(t, openFake(t, hostFake(h, alone)), large), "networks")
-	must.CheckDo(t, hostTuples(t, openFake(t, hostFake(h, alone)), large), "tuples")
+	jobs := map[string]func(t *testing.T, f *fakeDriver) error{
+		"persons":  func(t *testing.T, f *fakeDriver) error { return hostPersons(t, f, rows) },
+		"pairs":    func(t *testing.T, f *fakeDriver) error { return hostPairs(t, f, individuals, pairs) },
+		"moments":  func(t *testing.T, f *fakeDriver) error { return hostMoments(t, f, large) },
+		"networks": func(t *testing.T, f *fakeDriver) error { return hostNetworks(t, openFake(t, f), large) },
+		"tuples":   func(t *testing.T, f *fakeDriver) error { return hostTuples(t, openFake(t, f), large) },
+	}
+	for _, c := range hostCases(large) {
+		jobs[c.name] = c.sum
+	}
+	return jobs
+}
+
+// runHostCases runs all of them.
+func runHostCases(t *testing.T, h *ptxtest.Host, alone, large bool) {
+	for name, job := range hostJobs(large) {
+		must.CheckDo(t, job(t, hostFake(h, alone)), name)
+	}
 	if large {
 		return // their kernels depend on the sizes
 	}
@@ -312,24 +322,7 @@ func TestHostDefects(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h, alone := onHost(t, c.sanitizer, c.edit), c.want != differs
-			err := errors.New("no such case")
-			switch c.of {
-			case "persons":
-				err = hostPersons(t, hostFake(h, alone), 700)
-			case "pairs":
-				err = hostPairs(t, hostFake(h, alone), 40, 130)
-			case "moments":
-				err = hostMoments(t, hostFake(h, alone), false)
-			case "networks":
-				err = hostNetworks(t, openFake(t, hostFake(h, alone)), false)
-			case "tuples":
-				err = hostTuples(t, openFake(t, hostFake(h, alone)), false)
-			}
-			for _, of := range hostCases(false) {
-				if of.name == c.of {
-					err = of.sum(t, hostFake(h, alone))
-				}
-			}
+			err := hostJobs(false)[c.of](t, hostFake(h, alone))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("want %q: %.3000v", c.want, err)
 			}

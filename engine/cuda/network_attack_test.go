@@ -9,13 +9,11 @@ import (
 	"testing"
 
 	"dyad/algorithms"
-	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
-	"dyad/privacy"
 )
 
 // networkNeighbours are two data sets of n units of up to most rows that differ in the last one: rows are random, or all alike
@@ -138,13 +136,7 @@ func TestNetworkReplay(t *testing.T) {
 	} {
 		l := networkCases()[c.network].loss(t, d)
 		p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: l, Radius: l.Radius(), Groups: c.groups}
-		spec := must.Get(algorithms.NewSpec(embedding.Backend{On: openFake(t, newFake())}, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t, c.name)
-		plan := must.Get(c.algorithm.Plan(spec))(t, c.name)
-		data := attack.RandomRecords(n, d, p.Bounds, 7)
-		ratio, err := attack.Replay(c.algorithm, plan, data, attack.Neighbours(data, 2, 8), 9)
-		if t.Logf("%s: %s: %.2g of the certificate", c.name, spec.Kernel.Method(), ratio); err != nil || !(ratio > 0.01 && ratio <= 1) {
-			t.Errorf("%s: the largest move is %v of the certificate, %v", c.name, ratio, err)
-		}
+		replays(t, c.name, embedding.Backend{On: openFake(t, newFake())}, p, c.algorithm, 2, 0.01)
 	}
 }
 

@@ -225,15 +225,7 @@ func TestWarpDefects(t *testing.T) {
 		"a vector elsewhere": {"\tmov.b64 %rd3, {%r1, %r2};\n", "with a vector"},
 		"a predicate":        {"\tsetp.lt.u32 %p0, %r14, 7;\n\t@%p0 " + strings.TrimSpace(shuffle) + "\n", "predicate"},
 	} {
-		want := strings.Replace(c[1], "7 of", "25 of", 1)
-		m, err := Parse(warpProgram(c[0]))
-		if err == nil {
-			k := &kit{t: t, module: m}
-			err = k.Run(m, "warp", 1, 1, k.in(make([]uint32, 32*16)))
-		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		fault(t, name, warpProgram(c[0]), strings.Replace(c[1], "7 of", "25 of", 1), func(k *kit) error { return k.Run(k.module, "warp", 1, 1, k.in(make([]uint32, 32*16))) })
 	}
 }
 

@@ -228,14 +228,9 @@ func TestWgmmaDefects(t *testing.T) {
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
 		text = strings.Replace(text, "\tret;\n", "$end:\n\tret;\n", 1)
-		m, err := Parse(text)
-		if err == nil {
-			k := &kit{t: t, module: m}
-			err = k.Run(m, "k", 1, 1, k.in(make([]byte, 16384)), k.in(make([]uint32, 512)), k.in(make([]float32, 128*128)), wgmmaCases()["rows of a slab"].descriptor())
-		}
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
-		}
+		fault(t, c.name, text, c.want, func(k *kit) error {
+			return k.Run(k.module, "k", 1, 1, k.in(make([]byte, 16384)), k.in(make([]uint32, 512)), k.in(make([]float32, 128*128)), wgmmaCases()["rows of a slab"].descriptor())
+		})
 	}
 }
 
