@@ -176,7 +176,7 @@ func hostMoments(t *testing.T, f *fakeDriver, large bool) error {
 			}
 		}
 	}
-	return errors.Join(personMoments(t, openFake(t, f), !large)...)
+	return personMoments(t, openFake(t, f), !large)
 }
 
 // hostPersons are sums over pairs of persons, near-linear ones with n rows together, compared with those of the CPU.

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -156,7 +157,7 @@ func personsOf(t *testing.T, p engine.Problem, r *engine.Records, counts ...int)
 }
 
 // personMoments compares all passes over persons with the CPU, and returns what is wrong.
-func personMoments(t *testing.T, b Backend, short bool) (wrong []error) {
+func personMoments(t *testing.T, b Backend, short bool) (wrong error) {
 	t.Helper()
 	for i, c := range momentCases(short) {
 		if !short && c.n < 300 || (i/6+i)%2 == 1 {
@@ -165,7 +166,7 @@ func personMoments(t *testing.T, b Backend, short bool) (wrong []error) {
 		p, r, _ := records(t, c.n, c.d, 2)
 		p, r = personsOf(t, p, r, 1, 3, 1, 7, 150)
 		if err := apart(c, p, r, b); err != nil {
-			wrong = append(wrong, fmt.Errorf("%d rows, d = %d, %v: %w", c.n, c.d, c.m.Second, err))
+			wrong = errors.Join(wrong, fmt.Errorf("%d rows, d = %d, %v: %w", c.n, c.d, c.m.Second, err))
 		}
 	}
 	return wrong
@@ -173,11 +174,9 @@ func personMoments(t *testing.T, b Backend, short bool) (wrong []error) {
 
 // TestMomentsOfPersons: sums over the rows of persons are those of the CPU, and without weights they are not.
 func TestMomentsOfPersons(t *testing.T) {
-	for _, err := range personMoments(t, openFake(t, newFake()), true) {
-		t.Error(err)
-	}
+	must.CheckDo(t, personMoments(t, openFake(t, newFake()), true))
 	f := defective(func(ptx string) string { return editEntry(ptx, "weigh_rows", "mul.rn.f64", "max.f64") })
-	if wrong := personMoments(t, openFake(t, f), true); !f.edited || len(wrong) == 0 {
+	if wrong := personMoments(t, openFake(t, f), true); !f.edited || wrong == nil {
 		t.Errorf("sums over rows pass for those over persons: edited %v", f.edited)
 	}
 }

@@ -79,19 +79,13 @@ func apart(c momentCase, p engine.Problem, r *engine.Records, b engine.Backend) 
 	n, d := float64(c.n), float64(c.d)
 	x, y := gpu.Bounds(engine.Query{Radius: c.m.Radius, Second: c.m.Second}), onCPU.Bounds(engine.Query{Radius: c.m.Radius, Second: c.m.Second})
 	row := (d + 40) * 0x1p-52 * (1 + c.m.Radius) // of x~ and a
-	norm := func(a, b []float64) (s float64) {
-		for i := range a {
-			s += (a[i] - b[i]) * (a[i] - b[i])
-		}
-		return math.Sqrt(s)
-	}
 	if e := math.Abs(got.Positives() - want.Positives()); !(e <= x.Positives+y.Positives) {
 		return fmt.Errorf("%v positives, want %v", got.Positives(), want.Positives())
 	}
-	if e := norm(got.Sum, want.Sum); !(e <= x.Sum+y.Sum+n*row*(2+c.m.Radius)) {
+	if e := apartBy(got.Sum, want.Sum); !(e <= x.Sum+y.Sum+n*row*(2+c.m.Radius)) {
 		return fmt.Errorf("the sum is %g away", e)
 	}
-	if e := norm(got.Second, want.Second); !(e <= x.Second+y.Second+n*row*2*c.m.Radius) {
+	if e := apartBy(got.Second, want.Second); !(e <= x.Second+y.Second+n*row*2*c.m.Radius) {
 		return fmt.Errorf("the second moments are %g away", e)
 	}
 	return nil
@@ -111,9 +105,7 @@ func momentFamily(t *testing.T, b Backend) {
 	}
 	momentPanels(t, b, 20)
 	if !rehearsed() {
-		for _, err := range personMoments(t, b, testing.Short()) {
-			t.Error(err)
-		}
+		must.CheckDo(t, personMoments(t, b, testing.Short()))
 	}
 }
 

@@ -116,10 +116,7 @@ func TestTerms(t *testing.T) {
 		near, whole := k.Bounds(engine.Query{Pairs: pairs}).OneRecord(), k.Bounds(engine.Query{Pairs: pairs}).Sum
 		first, second := off(t, b, p, x, y, w), off(t, b, p, other, labels, w)
 		far := max(norm2(first), norm2(second))
-		for m := range first {
-			first[m] -= second[m]
-		}
-		change := norm2(first) / 2
+		change := apartBy(first, second) / 2
 		if f.edited != (c.old != "") || (change <= near) == c.bad || !(near < whole) {
 			t.Errorf("%s, %s: a record changes %g; bounds of one record %g, of the sum %g", c.loss, c.name, change, near, whole)
 		}
@@ -233,11 +230,7 @@ func TestNeighbourRoundoffFactored(t *testing.T) {
 	for k := range n {
 		other, labels := slices.Clone(x), slices.Clone(y)
 		other[k*d], labels[k] = -other[k*d], -labels[k]
-		change := distance(other, labels)
-		for m := range change {
-			change[m] -= before[m]
-		}
-		worst = max(worst, norm2(change)/2)
+		worst = max(worst, apartBy(distance(other, labels), before)/2)
 	}
 	own, _ := e.ownError()
 	if !(worst <= near && near <= whole && worst > 0.01*4*(n-1)*2*own) {
