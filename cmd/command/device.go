@@ -107,15 +107,6 @@ func plain(err error) string { return strings.TrimPrefix(err.Error(), "driver: "
 
 type devicesCmd struct{}
 
-// Help returns a text with examples.
-func (devicesCmd) Help() string {
-	return `Lists what --device takes. It asks the GPU's driver and computes nothing.
-
-Examples:
-  dyad devices
-  dyad devices --json`
-}
-
 type deviceLine struct {
 	Name    string `json:"name"`
 	Kind    string `json:"kind"`

@@ -19,14 +19,6 @@ type lossesListCmd struct {
 	Plot   string  `placeholder:"FILE"`
 }
 
-// Help returns a text with examples.
-func (lossesListCmd) Help() string {
-	return `Examples:
-  dyad lab losses
-  dyad lab losses --task metric
-  dyad lab losses --plot losses.svg`
-}
-
 type lossesCheckCmd struct {
 	Loss string `arg:"" help:"Name or formula."`
 	lossCheckFlags
@@ -40,22 +32,6 @@ type lossCheckFlags struct {
 	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
 	D         int                `positive:"" short:"d" default:"10"`
 	Plot      string             `placeholder:"FILE"`
-}
-
-// Help returns a text with examples.
-func (lossesCheckCmd) Help() string {
-	return "Formulas in u have + - * / ^, the comparisons < <= > >= (1 or 0), pi, e, names of --set loss-param, and\n" +
-		strings.Join(engine.Functions(), " ") + `.
-The bounds are proved by interval arithmetic for every record with ||x|| <= 1 and labels in [-1, 1], and every
-w of the radius. Nothing is read and no budget is charged.
-
-Examples:
-  dyad lab losses check 'log1p(exp(-u))'
-  dyad lab losses check 'max(0, m - u)' --set loss-param=m=0.5
-  dyad lab losses check gompertz --set loss-param=c=3
-  dyad lab losses check 'exp(-u)' --task metric --set radius=2
-  dyad lab losses check 'exp(-u)' --set loss-clip=2
-  dyad lab losses check '-log(normcdf(u))'`
 }
 
 // lossAlgorithm states whether an algorithm accepts a loss.

@@ -28,20 +28,6 @@ type reproduceCmd struct {
 	cacheFlag
 }
 
-// Help returns a text with examples.
-func (reproduceCmd) Help() string {
-	return `Repeats the tables and figures of the papers on public data: what a paper prints, its formulas taken literally, the same
-algorithms with proved noise, the program's own choice and models without privacy, on one page a paper, with a sentence about each
-item. Runs that have a result are kept, so an interrupted command continues. For an item that is not for this program, the command
-of the laboratory (bench) is printed. If no part has figures, the exit code is 1. Nothing here is private: data count as public
-and noise is seeded.
-
-Examples:
-  dyad lab reproduce --list
-  dyad lab reproduce xue table1 --quick
-  dyad lab reproduce huai regret --quick --out quick`
-}
-
 // reproduceResult is the JSON output of reproduce.
 type reproduceResult struct {
 	Items []reproduce.State   `json:"items"`
