@@ -127,7 +127,7 @@ func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) err
 	} else {
 		f.Plot = ""
 	}
-	if err := a.emit(auditResult{r, r.Holds(), f.Plot}, auditText(r, f.Plot)); err != nil {
+	if err := a.emit(auditResult{r, r.Holds(), f.Plot}, auditFacts(r, f.Plot).Text()); err != nil {
 		return err
 	}
 	if page != nil {

@@ -139,11 +139,10 @@ func (c *curveCmd) Run(a *app) error {
 	return errors.Join(err, a.curvePage(page, r, p.Figures(r.Means)))
 }
 
-// curveError removes the prefix of the package from an error and marks bad input.
+// curveError marks bad input.
 func curveError(err error) error {
-	var bad *experiment.InputError
-	if errors.As(err, &bad) {
-		return badInput("%s", strings.TrimPrefix(err.Error(), "experiment: "))
+	if bad := new(*experiment.InputError); errors.As(err, bad) {
+		return asInput(err)
 	}
 	return err
 }

@@ -102,9 +102,6 @@ func (f *deviceFlag) noteDevice(a *app, p *engine.Problem) {
 	}
 }
 
-// plain returns the message of an error without the prefix of the package.
-func plain(err error) string { return strings.TrimPrefix(err.Error(), "driver: ") }
-
 type devicesCmd struct{}
 
 type deviceLine struct {

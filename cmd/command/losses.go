@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/internal/input"
 	"dyad/privacy"
 )
 
@@ -69,7 +67,7 @@ func lossFacts(loss engine.ScalarLoss, task string, radius float64) (f algorithm
 	f.Add("convex", c.Convex)
 	f.Line("constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, smoothness(f), c.PairDiameter,
 		f.Add("constants_origin", c.Origin.String()))
-	f.Line("shape", "%s, %s", either(c.Convex, "convex", "not proved to be convex"), either(smoothness(f) != "inf",
+	f.Line("shape", "%s, %s", pick(c.Convex, "convex", "not proved to be convex"), pick(smoothness(f) != "inf",
 		"smooth", "not smooth, so only algorithms that add noise to every gradient take the loss"))
 	if e := f.Add("slope_error", algorithms.Number(k.SlopeError)); !math.IsInf(k.SlopeError, 1) {
 		f.Line("roundoff", "a computed phi' is within %.2g of the exact one", e)
@@ -119,8 +117,8 @@ func (c *lossesListCmd) Run(a *app) error {
 		fmt.Fprintf(&text, "%-16s %s  phi(u) = %s\n%16s %s\n%16s G = %.6g, L = %s, Dg = %.6g, %s, %s\n", l.Name,
 			sparkline(loss.Scalar().Phi), loss.Scalar().Text(),
 			"", l.Title, "", facts.Value("lipschitz"), smoothness(facts), facts.Value("pair_diameter"),
-			either(facts.Value("convex") == true, "convex", "not convex"),
-			either(smoothness(facts) != "inf", "smooth", "not smooth"))
+			pick(facts.Value("convex") == true, "convex", "not convex"),
+			pick(smoothness(facts) != "inf", "smooth", "not smooth"))
 	}
 	fmt.Fprintf(&text, "\nconstants for --task %s, radius %g, ||x|| <= 1 and labels in [-1, 1]; curves for u from %g to "+
 		"%g\n\"dyad lab losses check NAME|EXPR\" proves the constants of any loss, \"dyad train --loss NAME|EXPR\" uses it.\n", c.Task, c.Radius, -plotReach, plotReach)
@@ -154,7 +152,7 @@ func (c *lossesCheckCmd) Run(a *app) error {
 	problem := engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: trained, Radius: c.Radius}
 	var method string
 	if kernel, err := (cpu.Backend{}).Plan(problem); err != nil {
-		method = strings.TrimPrefix(message(err), "dyad: ")
+		method = plain(err)
 	} else {
 		method = kernel.Method()
 	}
@@ -207,7 +205,7 @@ func applicable(p engine.Problem) []lossAlgorithm {
 		}
 		l := lossAlgorithm{Name: info.Name, Applies: err == nil}
 		if err != nil {
-			l.Reason = strings.TrimPrefix(message(unwrapInput(err)), "dyad: ")
+			l.Reason = plain(err)
 		}
 		all = append(all, l)
 	}
@@ -230,20 +228,4 @@ func applicable(p engine.Problem) []lossAlgorithm {
 		})
 	}
 	return all
-}
-
-func either(b bool, yes, no string) string {
-	if b {
-		return yes
-	}
-	return no
-}
-
-// unwrapInput removes the mark of exitInput.
-func unwrapInput(err error) error {
-	var bad input.Error
-	if errors.As(err, &bad) {
-		return bad.Unwrap()
-	}
-	return err
 }
