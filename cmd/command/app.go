@@ -157,6 +157,13 @@ func (a *app) note(format string, args ...any) {
 	}
 }
 
+// warn is like note, for a warning.
+func (a *app) warn(format string, args ...any) {
+	if !a.quiet {
+		warn(a.stderr, format, args...)
+	}
+}
+
 // hold marks the command as one that must end in order by itself, because it changes a ledger or runs a stream, a
 // server or a team. If the program has already stopped waiting for the command, hold blocks.
 func (a *app) hold() {

@@ -101,13 +101,13 @@ func (r reproduceResult) idle() error {
 		rest = fmt.Sprintf(" (and %d other parts, which the report lists)", n)
 	}
 	return fmt.Errorf("dyad: no item was run: %s: %s%s", r.Parts[first].Part,
-		strings.ReplaceAll(missing(r.Parts[first]), "\n    ", " "), rest)
+		missing(r.Parts[first], " "), rest)
 }
 
-// missing returns the reason why a part has no figures.
-func missing(p reproduce.Outcome) string {
+// missing returns the reason why a part has no figures. space stands before a command.
+func missing(p reproduce.Outcome, space string) string {
 	if p.Laboratory != "" {
-		return "the laboratory makes it; in the root of a clone of the repository:\n    " + p.Laboratory
+		return "the laboratory makes it; in the root of a clone of the repository:" + space + p.Laboratory
 	}
 	return p.Skipped
 }
@@ -167,7 +167,7 @@ func (r reproduceResult) text(list bool) string {
 		if p.CSV != "" {
 			fmt.Fprintf(&b, "%s: %s\n", p.Part, p.CSV)
 		} else {
-			fmt.Fprintf(&b, "%s: not run: %s\n", p.Part, missing(p))
+			fmt.Fprintf(&b, "%s: not run: %s\n", p.Part, missing(p, "\n    "))
 		}
 	}
 	for _, p := range r.Pages {

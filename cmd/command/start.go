@@ -70,7 +70,7 @@ out: %s
 	}
 	r.Recipe = c.Recipe
 	size := " -n N"
-	if strings.Contains(string(d.Schema), "\npersons: ") { // the plan takes the number of persons from the schema
+	if d.Persons > 0 { // the plan takes the number of persons from the schema
 		size = ""
 	}
 	return a.emit(r, text+fmt.Sprintf(`recipe      %[1]s
