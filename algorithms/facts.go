@@ -17,7 +17,7 @@ import (
 // text for people that state these values. All of them are public. The zero value is empty.
 type Facts struct {
 	values []fact
-	lines  []string
+	lines  [][2]string // labels and texts
 }
 
 type fact struct {
@@ -54,7 +54,7 @@ func (f Facts) chosen(reason string) Facts {
 
 // Line adds a line of text. A line with an empty label continues the line before it.
 func (f *Facts) Line(label, format string, args ...any) {
-	f.lines = append(f.lines, fmt.Sprintf("%-11s %s\n", label, fmt.Sprintf(format, args...)))
+	f.lines = append(f.lines, [2]string{label, fmt.Sprintf(format, args...)})
 }
 
 // join adds the values and lines of g.
@@ -102,7 +102,25 @@ func (f Facts) read(key string, to any) {
 }
 
 // Text returns the lines.
-func (f Facts) Text() string { return strings.Join(f.lines, "") }
+func (f Facts) Text() string {
+	var b strings.Builder
+	for _, l := range f.lines {
+		fmt.Fprintf(&b, "%-11s %s\n", l[0], l[1])
+	}
+	return b.String()
+}
+
+// Rows returns the labels and the texts of the lines. A line that continues another one is added to the text of that line.
+func (f Facts) Rows() (rows [][2]string) {
+	for _, l := range f.lines {
+		if text := strings.TrimSpace(l[1]); l[0] != "" || rows == nil {
+			rows = append(rows, [2]string{l[0], text})
+		} else {
+			rows[len(rows)-1][1] += "; " + text
+		}
+	}
+	return rows
+}
 
 // Values returns the facts without their lines.
 func (f Facts) Values() Facts { return Facts{values: slices.Clone(f.values)} }

@@ -43,7 +43,7 @@ func (r Releases) table(f *Facts) {
 		values = append(values, v)
 	}
 	_ = w.Flush() // to memory
-	f.values, f.lines = append([]fact{{"releases", values}}, f.values...), append([]string{text.String()}, f.lines...)
+	f.values, f.lines = append([]fact{{"releases", values}}, f.values...), append([][2]string{{"releases", strings.TrimSpace(text.String()[len("releases"):])}}, f.lines...)
 }
 
 // some formats a number. It returns a dash for 0, which means that there is no number.

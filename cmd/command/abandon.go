@@ -35,6 +35,10 @@ func (a *app) perform(command *kong.Context) error {
 	shut := &door{}
 	inner := *a
 	inner.stdout, inner.stderr = shut.writer(a.stdout), shut.writer(a.stderr)
+	if a.logs != nil {
+		inner.logs = &jsonLog{to: shut.writer(a.logs.to), began: a.began}
+		inner.stderr = inner.logs
+	}
 	err, interrupted := tasks.Await(a.ctx, func() error { return command.Run(&inner) })
 	if interrupted != nil {
 		shut.close()

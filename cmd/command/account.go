@@ -28,24 +28,6 @@ type accountCmd struct {
 	Padded      bool    `help:"The mechanism pads every data set to a public capacity, so a replace-one guarantee also holds for add/remove."`
 }
 
-// Help returns a text with examples.
-func (accountCmd) Help() string {
-	return `Computes the cost of noisy releases by several accountants: GDP (exact for Gaussian noise), PLD (numerical,
-never below the truth), RDP and zCDP. Each line is a valid bound; the smallest is the guarantee. Give --epsilon
-or the noise, --sigma or --scale.
-
-Examples:
-  dyad account --epsilon 1 --delta 1e-5
-  dyad account --sigma 50 --steps 100 --delta 1e-6
-  dyad account --epsilon 2 --sensitivity 0.016 --json
-  dyad account --epsilon 1 --delta 0 --coordinates 10
-  dyad account --scale 2 --delta 0 --noise laplace --coordinates 4 --steps 3
-  dyad account --sigma 1 --steps 1000 --rate 0.01 --relation add/remove
-  dyad account --sigma 2 --steps 500 --rate 0.01 --person-rows 4
-  dyad account --sigma 4 --steps 100 --batch 100 --records 1000 --delta 1e-6
-  dyad account --sigma 20 --person-rows 3 --padded`
-}
-
 type accountResult struct {
 	Epsilon     *float64 `json:"epsilon"` // smallest epsilon in Bounds, nil if infinite
 	Delta       float64  `json:"delta"`

@@ -12,14 +12,6 @@ type algorithmsCmd struct {
 	Name string `arg:"" optional:"" help:"Algorithm to explain. Default: list all of them."`
 }
 
-// Help returns a text with examples.
-func (algorithmsCmd) Help() string {
-	return `Examples:
-  dyad lab algorithms
-  dyad lab algorithms dpgdsc
-  dyad lab algorithms --json`
-}
-
 type algorithmInfo struct {
 	Name        string   `json:"name"`
 	Title       string   `json:"title"`

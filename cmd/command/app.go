@@ -89,14 +89,17 @@ var errUnavailable = errors.New("dyad: not available")
 
 // message returns the text of an error for the user. It starts with "dyad: " and leaves out the prefixes of
 // packages.
-func message(err error) string {
+func message(err error) string { return "dyad: " + strings.ReplaceAll(plain(err), "\n", "\ndyad: ") }
+
+// plain returns the text of an error without the prefixes of packages.
+func plain(err error) string {
 	lines := strings.Split(err.Error(), "\n")
 	for i, l := range lines {
 		for _, p := range []string{"audit: ", "algorithms: ", "engine: ", "privacy: ", "account: ", "ledger: ", "online: ",
 			"dataset: ", "metrics: ", "catalog: ", "driver: ", "cuda: ", "local: ", "serve: ", "pairs: ", "cluster: ", "pairgraph: ", "terms: ", "team: ", "mpi: ", "export: ", "experiment: ", "influence: ", "layers: ", "gorgonia: ", "autodiff: ", "embedding: ", "dyad: "} {
 			l = strings.ReplaceAll(strings.TrimPrefix(l, p), ": "+p, ": ")
 		}
-		lines[i] = "dyad: " + l
+		lines[i] = l
 	}
 	return forced(strings.Join(lines, "\n"))
 }
@@ -151,6 +154,13 @@ func (a *app) emitCheck(v any, text string, ok bool) error {
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		fmt.Fprintf(a.stderr, format+"\n", args...)
+	}
+}
+
+// warn is like note, for a warning.
+func (a *app) warn(format string, args ...any) {
+	if !a.quiet {
+		warn(a.stderr, format, args...)
 	}
 }
 

@@ -65,34 +65,6 @@ func (c *canaryNumbers) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Help returns a text with examples.
-func (auditRecordsCmd) Help() string {
-	return `Runs the algorithm on two data sets that differ in one unit, guesses from the released vectors which one it
-was, and prints a lower bound of epsilon that the rate of right guesses proves. A bound above the claim refutes it
-(exit code 1), and so do exact vectors that move further than their certificate allows. A bound below it does not
-prove privacy. The control says whether the same runs would have refuted half of the claim; the verdict says "no
-power" if they would not. The tightness estimates, for any number of runs, how much of the claim these data sets use:
-if it is near 1, more runs bring the bound near the claim. Ctrl-C and --time end with the bound so far. No data file is read
-and no budget is charged.
-
-Examples:
-  dyad lab audit dpgdsc --epsilon 4 --runs 1000
-  dyad lab audit dpgdsc --mode paper --set l2=0.1 --loss logistic --runs 500
-  dyad lab audit moments -n 30 --set person-rows=8 --epsilon 4 --runs 500
-  dyad lab audit gradient-perturbation --model mlp --set hidden=4 -n 20 --set steps=3 --set step-size=0.1 --epsilon 4 --runs 500
-  dyad lab audit moments -n 400 -d 4 --set choose-interactions=1 --epsilon 200 --runs 100
-  dyad lab audit offpairc -n 40 --epsilon 4 --runs 1000 --plot audit.svg
-  dyad lab audit dpgdsc --epsilon 4 --runs 1000 --part 1/2
-  dyad lab audit dpgdsc --epsilon 4 --runs 1000 --part 2/2
-  dyad lab audit dpgdsc --epsilon 4 --runs 1000 --merge 'audit-*-of-2.part'
-  dyad lab audit offpairstrc -n 40 --set l2=0.01 --set black-box --runs 500
-  dyad lab audit subsampled-descent -n 20 --epsilon 4 --set steps=4 --time 2s
-  dyad lab audit dpgdsc --task metric --epsilon 4 --runs 500
-  dyad lab audit gradient-perturbation --task metric --loss logistic --set worst-start --set steps=3 --epsilon 4 --runs 500
-  dyad lab audit onpairstrc -n 12 --set secret-state --set radius=1000 --epsilon 4 --runs 300
-  dyad lab audit dpgdsc --method canaries -n 256 -d 64`
-}
-
 // auditResult is the JSON output of audit.
 type auditResult struct {
 	*audit.Report
@@ -155,7 +127,7 @@ func (f auditFlags) report(a *app, attack func(*app) (*audit.Report, error)) err
 	} else {
 		f.Plot = ""
 	}
-	if err := a.emit(auditResult{r, r.Holds(), f.Plot}, auditText(r, f.Plot)); err != nil {
+	if err := a.emit(auditResult{r, r.Holds(), f.Plot}, auditFacts(r, f.Plot).Text()); err != nil {
 		return err
 	}
 	if page != nil {

@@ -20,28 +20,6 @@ type auditPairsCmd struct {
 	auditFlags
 }
 
-// Help returns a text with examples.
-func (auditPairsCmd) Help() string {
-	return `Like "dyad lab audit records", but for pairs: two data sets differ in one unit, and the bound that guesses prove is compared
-with the claim. The options are as for "dyad pairs plan", but the attack chooses the pairs: one individual is in
---kappa of them. Clip and steps do not enter a guarantee; by default they are so small (--set clip=0.0001, --set
-step-size=1e-9) that the worst case is attained. Give those of a training to attack it as it is.
-
-Examples:
-  dyad lab audit pairs --kappa 4 --epsilon 4 --runs 1000
-  dyad lab audit pairs --kappa 3 --pairs 24 --set batch=6 --set epochs=3 --set noise=laplace --epsilon 2 --runs 500
-  dyad lab audit pairs --unit group --kappa 3 --epsilon 4 --runs 500
-  dyad lab audit pairs --unit pair --loss bradley-terry --epsilon 4 --runs 500 --json
-  dyad lab audit pairs --kappa 6 --pairs 6 --set sampling=poisson --set batch=3 --set epochs=1 --epsilon 4 --runs 1000
-  dyad lab audit pairs -n 16 -d 3 --kappa 1 --pairs 8 --loss infonce --rows 2 --set batch=8 --set epochs=1 --epsilon 4 --runs 500
-  dyad lab audit pairs --kappa 2 --method input --runs 500
-  dyad lab audit pairs --kappa 4 --method moments --epsilon 4 --runs 1000
-  dyad lab audit pairs --unit group --kappa 2 --mode paper --rows 2 --epsilon 3 --runs 500
-  dyad lab audit pairs -n 12 --tuple 4 --loss triplet --epsilon 4 --runs 500
-  dyad lab audit pairs -n 12 --tuple 4 --loss npair --model mlp --set hidden=4 --rows 2 --runs 300
-  dyad lab audit pairs -n 12 --all-pairs --epsilon 4 --runs 500`
-}
-
 // Run carries out the attack.
 func (c *auditPairsCmd) Run(a *app, command *kong.Context) error {
 	return c.attack(a, func(ctx context.Context) (audit.Target, error) { return c.target(ctx, command) })

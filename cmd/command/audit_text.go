@@ -2,30 +2,30 @@ package command
 
 import (
 	"fmt"
-	"strings"
 
+	"dyad/algorithms"
 	"dyad/algorithms/audit"
 )
 
-func auditText(r *audit.Report, plot string) string {
-	var b strings.Builder
+// auditFacts returns the lines of the report of an audit.
+func auditFacts(r *audit.Report, plot string) (f algorithms.Facts) {
 	variant := ""
 	if r.Variant != "" {
 		variant = ", " + r.Variant
 	}
-	line(&b, "algorithm", "%s, %s mode%s, %s loss, n = %d, d = %d", r.Algorithm, r.Mode, variant, r.Loss,
+	f.Line("algorithm", "%s, %s mode%s, %s loss, n = %d, d = %d", r.Algorithm, r.Mode, variant, r.Loss,
 		r.Records, r.Features)
-	line(&b, "attack", "%s; %s", r.Access, r.Instance)
+	f.Line("attack", "%s; %s", r.Access, r.Instance)
 	if r.Planned > 0 {
-		line(&b, "", "%d runs on each of two neighbouring data sets; half of the runs choose the attack; seed %d",
+		f.Line("", "%d runs on each of two neighbouring data sets; half of the runs choose the attack; seed %d",
 			r.Runs, r.Seed)
 	}
 	if r.Stopped != "" {
-		line(&b, "", "stopped before %d runs (%s): these are the bounds of the last check before the stop, which hold with "+
+		f.Line("", "stopped before %d runs (%s): these are the bounds of the last check before the stop, which hold with "+
 			"the same confidence", r.Planned, r.Stopped)
 	}
 	if r.Move > 0 {
-		line(&b, "", "the exact vectors move by %.4g of the distance that the certificate allows", r.Move)
+		f.Line("", "the exact vectors move by %.4g of the distance that the certificate allows", r.Move)
 	}
 	claim := fmt.Sprintf("epsilon %.6g at delta %.6g", r.Epsilon, r.Delta)
 	switch {
@@ -34,37 +34,37 @@ func auditText(r *audit.Report, plot string) string {
 	case r.Mu > 0:
 		claim += fmt.Sprintf(" (%.6g-GDP)", r.Mu)
 	}
-	line(&b, "claimed", "%s for %s", claim, r.Unit)
-	line(&b, "audited", "epsilon >= %.6g with confidence %g", r.LowerBound, r.Confidence)
+	f.Line("claimed", "%s for %s", claim, r.Unit)
+	f.Line("audited", "epsilon >= %.6g with confidence %g", r.LowerBound, r.Confidence)
 	for _, bound := range r.Bounds {
-		line(&b, "", "%s: epsilon >= %.6g with confidence %.6g; assumes %s", bound.Method, bound.Epsilon,
+		f.Line("", "%s: epsilon >= %.6g with confidence %.6g; assumes %s", bound.Method, bound.Epsilon,
 			bound.Confidence, bound.Assumes)
-		line(&b, "", "  %s", bound.Attack)
+		f.Line("", "  %s", bound.Attack)
 	}
-	writeTightness(&b, r)
-	line(&b, "low bits", "%d released values, %d off the noise grid; %d noise vectors repeat", r.Values,
+	writeTightness(&f, r)
+	f.Line("low bits", "%d released values, %d off the noise grid; %d noise vectors repeat", r.Values,
 		r.OffGrid, r.Repeated)
-	line(&b, "verdict", "%s", auditVerdict(r))
+	f.Line("verdict", "%s", auditVerdict(r))
 	if plot != "" {
-		line(&b, "plot", "%s", plot)
+		f.Line("plot", "%s", plot)
 	}
 	if r.Planned > 0 {
-		line(&b, "time", "%.1f s", r.Seconds)
+		f.Line("time", "%.1f s", r.Seconds)
 	}
-	return b.String()
+	return f
 }
 
-func writeTightness(b *strings.Builder, r *audit.Report) {
+func writeTightness(f *algorithms.Facts, r *audit.Report) {
 	if t := r.Tightness; t != nil {
 		share, standardError := t.Share()
 		of := "mu"
 		if t.Quantity != "gap/sd" {
 			of = "epsilon"
 		}
-		line(b, "tightness", "%.3f +- %.3f (standard error) of the claim: %s is %.4f, the claimed %s %.4f", share,
+		f.Line("tightness", "%.3f +- %.3f (standard error) of the claim: %s is %.4f, the claimed %s %.4f", share,
 			standardError, t.Quantity, t.Estimate, of, t.Claim)
 	} else if s := r.Shift; s != nil {
-		line(b, "", "gap/sd of the scores: %.4f, standard error %.4f (the claim has no mu to compare with)", s.Mu,
+		f.Line("", "gap/sd of the scores: %.4f, standard error %.4f (the claim has no mu to compare with)", s.Mu,
 			s.StandardError)
 	}
 	if !r.Holds() {
@@ -86,7 +86,7 @@ func writeTightness(b *strings.Builder, r *audit.Report) {
 			control += "; try more --runs, or a larger --epsilon"
 		}
 	}
-	line(b, "control", "half the claim, epsilon %.6g, %s", r.Epsilon/2, control)
+	f.Line("control", "half the claim, epsilon %.6g, %s", r.Epsilon/2, control)
 }
 
 // auditVerdict returns the result of an audit in one line.

@@ -11,15 +11,6 @@ type baselineCmd struct {
 	Epsilon *float64 `hidden:""` // accepted so that a command line of dyad train can be reused
 }
 
-// Help returns a text with examples.
-func (baselineCmd) Help() string {
-	return `Train without noise, to compare with a private model. On private data it is charged: the total of the data id has no
-finite epsilon from then on, and the command asks before. A recipe of dyad train is taken without what it spends. Networks have no baseline: train them at a large --epsilon.
-
-Examples:
-  dyad baseline --data patients.csv --schema patients.yaml --public-data --holdout 0.3 --out baseline.json`
-}
-
 // Run trains without privacy.
 func (c *baselineCmd) Run(a *app) error {
 	if c.Epsilon != nil {

@@ -23,25 +23,6 @@ type benchCmd struct {
 	Records int      `positive:"" within:"[2,]" hidden:"" help:"Records of every line."`
 }
 
-// Help returns a text with examples.
-func (benchCmd) Help() string {
-	return `Measures this machine on synthetic records: exact gradients over all pairs, nearest neighbours, AUC.
-
-The share of peak compares operations (or bytes) per second of processor time with the most that one core can do, measured right
-before and after each run: fused multiply-adds in registers, or copying memory. The first number is the median of the runs, the
-second the best one; other programs on the machine lower both. A ratio to peers is the processor time of the fastest of them over
-that of the line; it compares one core with one core, so --workers must be 1.
-
-Examples:
-  dyad lab bench --quick
-  dyad lab bench --json > bench.json
-  dyad lab bench --workers 8 --set variant=best
-  dyad lab bench --quick --device cpu
-
-Where there is a GPU, "--device cpu,cuda:0" measures both side by side; "--set peers=FILE,FILE" adds what the scripts of bench/peers
-wrote on this machine.`
-}
-
 type benchResult struct {
 	CPU   string       `json:"cpu"`
 	Go    string       `json:"go"`

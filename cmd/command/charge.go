@@ -165,7 +165,7 @@ func (a *app) noteWarnings(p *algorithms.Plan, public bool, more ...string) {
 		a.told = append(a.told, p.Guarantee.Warnings...)
 	}
 	for _, text := range a.told {
-		a.note("dyad: warning: %s", text)
+		a.warn("%s", text)
 	}
 }
 

@@ -29,24 +29,6 @@ type clusterCmd struct {
 	runFlags
 }
 
-// Help returns a text with examples.
-func (clusterCmd) Help() string {
-	return `Private k-means: every round releases the numbers and the sums of the records of all clusters with noise, in one charge for
-all rounds. With --metric records are compared by a metric that was learned before, for example from must-link and
-cannot-link pairs ("dyad pairs train"). That training has a charge of its own, in the same ledger if the records are the
-same. "dyad predict" assigns records to the clusters.
-
-The first centres depend on --set init-seed and on no record. Do not try seeds, k or rounds on the private records: every
-run is charged.
-
-Examples:
-  dyad cluster -k 4 --plan -n 5000 --schema patients.yaml --epsilon 1
-  dyad cluster -k 2 --data patients.csv --schema patients.yaml --epsilon 1 --out clusters.json
-  dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --method moments --rows 1 --out links.json
-  dyad cluster -k 2 --data people.csv --schema people.yaml --metric links.json --epsilon 2 --out linked.json
-  dyad predict clusters.json --data patients.csv`
-}
-
 // clusterResult is the JSON output of a clustering.
 type clusterResult struct {
 	runOutcome

@@ -15,17 +15,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 }
 
-// Help returns a text with examples.
-func (completionCmd) Help() string {
-	return `Prints a script that completes commands, flags, values with a fixed list, and files. It starts no program. The Debian
-package has the scripts in their places. Otherwise, for bash, zsh (a folder of $fpath) and fish:
-
-Examples:
-  dyad completion bash > ~/.local/share/bash-completion/completions/dyad
-  dyad completion zsh > ~/.zfunc/_dyad
-  dyad completion fish > ~/.config/fish/completions/dyad.fish`
-}
-
 // Run prints the script.
 func (c *completionCmd) Run(a *app) error {
 	places, err := completions()

@@ -56,23 +56,6 @@ type privateCurve struct {
 	HoldoutEpsilon *float64 `placeholder:"E" help:"As for train. E is spent on the figures of every private run."`
 }
 
-// Help returns a text with examples.
-func (curveCmd) Help() string {
-	return `Draws the AUC against epsilon: the mean over splits with a band of one standard error, and the model without
-privacy as the ceiling, the best of three ridges. Runs that are in PREFIX.csv are kept, so an interrupted command
-continues. Pictures are SVG and PDF.
-
-On private data every point costs: a training with its epsilon and private figures of the held-out records with
---holdout-epsilon. The sum is printed and asked for, charged at once, and all figures are released at the end; an
-interrupted run goes on with --resume RUN at no further cost. There is no ceiling then: it would not be private.
-
-Examples:
-  dyad lab curve --splits 2
-  dyad lab curve --set synthetic=ar1 --records 1000 --algorithm auto,dpgdsc --epsilon 1,4 --splits 2 --out ar1
-  dyad lab curve --data patients.csv --schema patients.yaml --public-data --epsilon 1,4 --splits 2 --out open
-  dyad lab curve --data patients.csv --schema patients.yaml --epsilon 0.5,1 --holdout-epsilon 0.5 --yes --out private`
-}
-
 // Run computes and draws a curve.
 func (c *curveCmd) Run(a *app) error {
 	page, err := c.output(c.Force, c.Data.and(c.Plan, c.Schema, c.Labels, c.Ledger)...)
@@ -156,11 +139,10 @@ func (c *curveCmd) Run(a *app) error {
 	return errors.Join(err, a.curvePage(page, r, p.Figures(r.Means)))
 }
 
-// curveError removes the prefix of the package from an error and marks bad input.
+// curveError marks bad input.
 func curveError(err error) error {
-	var bad *experiment.InputError
-	if errors.As(err, &bad) {
-		return badInput("%s", strings.TrimPrefix(err.Error(), "experiment: "))
+	if bad := new(*experiment.InputError); errors.As(err, bad) {
+		return asInput(err)
 	}
 	return err
 }

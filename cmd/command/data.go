@@ -32,7 +32,7 @@ func (f *dataFiles) Decode(c *kong.DecodeContext) error {
 	names, err := dataset.Expand(name)
 	f.asked, f.names = append(f.asked, name), append(f.names, names...)
 	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "dataset: "))
+		return errors.New(plain(err))
 	}
 	return nil
 }

@@ -29,16 +29,6 @@ func (f cacheFlag) folder(name string) (string, error) {
 
 type dataListCmd struct{}
 
-// Help returns a text with examples.
-func (dataListCmd) Help() string {
-	return `Nothing is fetched. The addresses were not tested when the catalogue was written; the content is
-checked where its SHA-256 is known.
-
-Examples:
-  dyad data list
-  dyad data list --json`
-}
-
 // Run lists the catalogue.
 func (c *dataListCmd) Run(a *app) error {
 	var b strings.Builder
@@ -71,17 +61,6 @@ type dataFetchCmd struct {
 	Mirror string `placeholder:"URL" help:"Address of a folder that has the files, instead of the public address."`
 	DryRun bool   `help:"Only print the files that would be fetched, with source and destination."`
 	cacheFlag
-}
-
-// Help returns a text with examples.
-func (dataFetchCmd) Help() string {
-	return `An interrupted transfer continues where it stopped when the command is run again. HTTPS_PROXY and
-HTTP_PROXY are honoured. A file is checked against its SHA-256 if the catalogue knows it; if not, the
-SHA-256 found is printed and the file is called unchecked.
-
-Examples (without --dry-run they need the network):
-  dyad data fetch wdbc --dry-run
-  dyad data fetch mnist38 --dir datasets --dry-run`
 }
 
 type fetchResult struct {
@@ -159,16 +138,6 @@ func (c *dataFetchCmd) fetch(a *app, f catalog.File, dir string) (catalog.Result
 type dataVerifyCmd struct {
 	What string `arg:"" optional:"" name:"file-or-name" help:"A file, or a data set in the cache. Default: all of the cache."`
 	cacheFlag
-}
-
-// Help returns a text with examples.
-func (dataVerifyCmd) Help() string {
-	return `Compares the SHA-256 of the uncompressed bytes with the catalogue. Exit code 1 if a file differs, or
-if a single file matches none; a file whose SHA-256 the catalogue does not know is reported as such.
-
-Examples:
-  dyad data verify
-  dyad data verify --dir datasets`
 }
 
 type verifyResult struct {

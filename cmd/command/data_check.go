@@ -11,16 +11,6 @@ type dataCheckCmd struct {
 	Schema string `arg:"" help:"Schema file (YAML)."`
 }
 
-// Help returns a text with examples.
-func (dataCheckCmd) Help() string {
-	return `Checks a schema by itself: no data file is read. With --json it prints the schema as the program
-reads it, for other programs.
-
-Examples:
-  dyad data check patients.yaml
-  dyad data check patients.yaml --json`
-}
-
 type checkResult struct {
 	DataID   string          `json:"data_id"`
 	Public   bool            `json:"public"`

@@ -23,18 +23,6 @@ type dataConvertCmd struct {
 	labelsFlag
 }
 
-// Help returns a text with examples.
-func (dataConvertCmd) Help() string {
-	return `Rows keep their values; columns with role ignore are left out. The new file with the schema of
---set out-schema gives the same records. With --encoded, rows are what training sees, for other programs.
-A name that ends in .gz is compressed. The new files are as private as the old one: only their owner can read them.
-
-Examples:
-  dyad data convert patients.csv patients.parquet --schema patients.yaml --set out-schema=parquet.yaml
-  dyad data convert patients.csv patients.csv.gz --schema patients.yaml
-  dyad data convert patients.csv encoded.parquet --schema patients.yaml --encoded`
-}
-
 type convertResult struct {
 	Out    string `json:"out"`
 	Schema string `json:"schema,omitempty"`

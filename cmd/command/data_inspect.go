@@ -16,18 +16,6 @@ type dataInspectCmd struct {
 	labelsFlag
 }
 
-// Help returns a text with examples.
-func (dataInspectCmd) Help() string {
-	return `Shows classes, missing values and how much of each public range the values use. These figures are
-computed from the records without any protection: look at them, do not publish them, and do not
-choose ranges by them. Labels that give nothing to compare, such as one class only, are an error
-here, after the figures: a private run does not tell.
-
-Examples:
-  dyad data inspect patients.csv --schema patients.yaml
-  dyad data inspect patients.csv --schema patients.yaml --public-data --json`
-}
-
 // privateFigures is the warning of inspect.
 const privateFigures = `!!! Computed from PRIVATE data: every figure below reveals something about single records and is
 !!! covered by no guarantee. Do not publish it, and do not set ranges by it. (--public-data if the

@@ -45,20 +45,6 @@ type dataPackCmd struct {
 	labelsFlag
 }
 
-// Help returns a text with examples.
-func (dataPackCmd) Help() string {
-	return `A pack has the records as training sees them, encoded once. Every command that reads a data file with labels takes
-the pack instead, with the same schema. The pack is mapped, so that records may be larger than the memory, and
-checked in full when it is opened (schema, hashes, norms, labels), at the speed of SHA-256. The results have the
-same bits as with the file, or with float32 as with --store float32. Rows of a person, or of a query group, are
-stored next to each other; ids are left out. Nothing may write to a pack while it is in use. The pack is as private
-as the data: only its owner can read it.
-
-Examples:
-  dyad data pack patients.csv --schema patients.yaml -o patients.dyadpack
-  dyad data pack patients.csv --schema patients.yaml -o half.dyadpack --store float32`
-}
-
 // packResult is the output of data pack. For a private file, it omits numbers that would reveal facts about
 // records: the number of rows of persons, and hashes of records.
 type packResult struct {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -57,21 +56,6 @@ type dataSchemaCmd struct {
 	draftFlags
 	Out string `writes:"schema" short:"o" placeholder:"FILE" help:"Schema file to write. Default: standard output."`
 	Ask bool   `help:"Ask on a terminal, as \"dyad start\" does."`
-}
-
-// Help returns a text with examples.
-func (dataSchemaCmd) Help() string {
-	return `Ranges and categories of the draft come from the data and are marked (from_data). They must be replaced by
-public ones (what such a measurement can be) before a guarantee means anything; until then every report says
-"bounds not private". Values taken from the data are also remembered in SCHEMA.drafted, a private file next to the
-schema, so that a range which is still the draft's counts as such without its mark; known_from: "code book of 2019"
-says that it is known without the data. Answers, from a file or asked for, are not marked. To compare them with
-the data is not private: "dyad data inspect" does, and says so.
-
-Examples:
-  dyad data schema patients.csv
-  dyad data schema patients.csv --label outcome --out draft.yaml
-  dyad data schema patients.csv --answers known.yaml --out known-schema.yaml`
 }
 
 type schemaResult struct {
@@ -147,7 +131,7 @@ func (o schemaOutput) write(schema, memory []byte) error {
 // left describes the remaining work on the ranges of a draft.
 func left(d *dataset.Drafted) string {
 	switch {
-	case bytes.Contains(d.Schema, []byte("\nbounds_from_data: true")):
+	case len(d.Columns) == 0: // one range for all numbers
 		return "replace its ranges by public ranges, then delete its line bounds_from_data"
 	case len(d.FromData) == 0:
 		return "every range in it is an answer"

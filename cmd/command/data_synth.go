@@ -35,19 +35,6 @@ type visitsFlags struct {
 	HeldOutSchema string `placeholder:"FILE" needs:"held-out" help:"The schema of the file of --held-out."`
 }
 
-// Help returns a text with examples.
-func (dataSynthCmd) Help() string {
-	return `No real person is in the files. The schema of the clinical records marks them public. The schema of the visits
-declares what a hospital would, with role: person and the number of persons, and its runs are charged like those
-on private data. The printed AUC belongs to the score that drew the labels, over pairs of persons.
-
-Examples:
-  dyad data synth clinic.csv --schema clinic.yaml
-  dyad data synth small.csv -n 200 --seed 7
-  dyad data synth big.dyadpack -n 100000 --set features=20 --store float32 --schema big.yaml
-  dyad data synth visits.csv --visits --set persons=700 --schema visits.yaml --answers visits-known.yaml`
-}
-
 type synthResult struct {
 	File    string       `json:"file"`
 	Schema  string       `json:"schema,omitempty"`

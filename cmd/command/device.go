@@ -102,19 +102,7 @@ func (f *deviceFlag) noteDevice(a *app, p *engine.Problem) {
 	}
 }
 
-// plain returns the message of an error without the prefix of the package.
-func plain(err error) string { return strings.TrimPrefix(err.Error(), "driver: ") }
-
 type devicesCmd struct{}
-
-// Help returns a text with examples.
-func (devicesCmd) Help() string {
-	return `Lists what --device takes. It asks the GPU's driver and computes nothing.
-
-Examples:
-  dyad devices
-  dyad devices --json`
-}
 
 type deviceLine struct {
 	Name    string `json:"name"`

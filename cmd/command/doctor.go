@@ -17,16 +17,6 @@ type doctorCmd struct {
 	ledgerFlag
 }
 
-// Help returns a text with examples.
-func (doctorCmd) Help() string {
-	return `Prints what a run on this machine would use, and what is missing. A missing GPU is not an error:
-without --device runs use the CPU. If there is one, the kernels are compiled and compared with the CPU's.
-
-Examples:
-  dyad doctor
-  dyad doctor --json`
-}
-
 type doctorResult struct {
 	Platform  string      `json:"platform"`
 	Go        string      `json:"go"`

@@ -36,19 +36,6 @@ type evaluateExactCmd struct {
 	ledgerFlag
 }
 
-// Help returns a text with examples.
-func (evaluateExactCmd) Help() string {
-	return `Exact figures are computed from the records of the file and carry no privacy guarantee. They are for public data
-(--public-data); of private records they are printed only with --exact-figures.
-
-For a metric the accuracy of nearest neighbour classifiers is printed next to that of the identity metric.
-Such a classifier consists of raw records: publishing it is not covered by the guarantee of the metric.
-
-Examples:
-  dyad evaluate exact model.json --data public.csv --public-data --json
-  dyad evaluate exact metric.json --data patients.csv --neighbours patients.csv --exact-figures`
-}
-
 // Run prints exact figures.
 func (c *evaluateExactCmd) Run(a *app) error {
 	m, err := a.openModel(c.Model, c.Ledger)

@@ -15,15 +15,6 @@ type evaluateCompareCmd struct {
 	ExactFigures bool `not:"epsilon report track" why:"a page or a run folder is a release, and must not have exact figures of private records"`
 }
 
-// Help returns a text with examples.
-func (evaluateCompareCmd) Help() string {
-	return `The difference is private with --epsilon, and else exact, as "dyad evaluate exact" prints figures.
-
-Examples:
-  dyad evaluate compare model.json --with second.json --data patients.csv --epsilon 1
-  dyad evaluate compare model.json --with second.json --data public.csv --public-data`
-}
-
 // Run evaluates the difference.
 func (c *evaluateCompareCmd) Run(a *app) error {
 	if c.Epsilon == nil && (c.Resume != "" || c.Seed != nil) {

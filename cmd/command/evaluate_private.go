@@ -20,19 +20,6 @@ type evaluatePrivateCmd struct {
 	with string        // file of the second model, if two models are compared
 }
 
-// Help returns a text with examples.
-func (evaluatePrivateCmd) Help() string {
-	return `AUC, operating points of the ROC curve, accuracies and, if asked for, the mean loss are released with noise, with
-intervals that cover the sampling of the records and the noise, and charged to the ledger like a training. --plan
-prints the charge before. "dyad evaluate exact" prints exact figures, "dyad evaluate compare" the difference of two models.
-
-Examples:
-  dyad evaluate model.json --plan -n 2000 --epsilon 1
-  dyad evaluate model.json --data patients.csv --epsilon 1
-  dyad evaluate model.json --data patients.csv --epsilon 1 --threshold 0.01 --out figures.json
-  dyad evaluate metric.json --data patients.csv --epsilon 1 --reference public.csv`
-}
-
 // errCountsAsPrivate is the error of an evaluation without a budget on data that were not declared public.
 var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON " +
 	"releases private figures, and --plan with -n shows their cost first. \"dyad evaluate exact\" with --exact-figures " +

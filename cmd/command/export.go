@@ -21,24 +21,6 @@ type exportCmd struct {
 	Force       bool
 }
 
-// Help returns a text with examples.
-func (exportCmd) Help() string {
-	return `Writes what predict or transform computes for another program. The file says what the guarantee of the
-model is, and its checksum. docs/deploy.md has the inputs of each format.
-
-Numbers and dates arrive as numbers, so a column with a decimal comma, a suffix or a layout of dates has to be read by
-the program that calls. A value that dyad predict refuses gives NaN (NULL in SQL, an error in Go).
-
-Examples:
-  dyad export model.json --onnx -o model.onnx
-  dyad export model.json --sql duckdb --set table=patients
-  dyad export model.json --python -o score.py
-  dyad export model.json --go -o score.go
-
-Without a flag the ending of --out names the format. A module of JavaScript, with the model as plain JSON, is named so alone:
-  dyad export model.json -o score.mjs`
-}
-
 type exportResult struct {
 	Format    string `json:"format"`
 	Out       string `json:"out,omitempty"`

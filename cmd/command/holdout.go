@@ -126,7 +126,7 @@ func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, h
 
 // withoutHeld reports that private figures are missing for a saved model, and how to get them.
 func (c *trainCmd) withoutHeld(a *app, r *trainResult, err error) error {
-	r.InAll, r.HeldProblem = nil, strings.TrimPrefix(message(err), "dyad: ")
+	r.InAll, r.HeldProblem = nil, plain(err)
 	r.HeldCommand = c.heldAgain(r.Model, err)
 	fail(a.stderr, "dyad: run %s is complete, and its model is saved as %s; the private figures of its held-out records "+
 		"are missing: %s", r.Run, r.Model, r.HeldProblem)
@@ -205,7 +205,7 @@ func (c *trainCmd) evaluateHeld(a *app, r *trainResult, run *lib.Trained, held, 
 	case r.Public || c.ExactFigures:
 		var err error
 		if r.Held, err = run.Evaluate(a.ctx, held, lib.EvaluateOptions{Among: train.Records}); err != nil {
-			r.HeldProblem = strings.TrimPrefix(message(err), "dyad: ")
+			r.HeldProblem = plain(err)
 		} else if !c.Data.given() && c.Task == taskAUC && c.Mode == algorithms.Certified.String() {
 			if r.Baseline, err = c.baseline(a, train, held); err != nil {
 				return err

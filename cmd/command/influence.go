@@ -29,22 +29,6 @@ type influenceCmd struct {
 	labelsFlag
 }
 
-// Help returns a text with examples.
-func (influenceCmd) Help() string {
-	return `Fits the loss of a model to records without noise and says what each record does to the fit: by how much the
-mean loss would change without it (pairwise influence functions), and how far the objective is from flat around
-its minimum (Polyak-Lojasiewicz ratio). A positive change means that the record helps. docs/influence.md explains.
-
-Nothing here is private: every number is a function of the records. So the data are public (--public-data), or
-the figures are for their owner only (--exact-figures). The ranking costs a few passes over all pairs, and
---set leave-out and --stability as much again for each record.
-
-Examples:
-  dyad lab influence model.json --data public.csv --public-data
-  dyad lab influence model.json --data public.csv --on test.csv --public-data --set leave-out=20 --out influence.csv
-  dyad lab influence model.json --data patients.csv --exact-figures --stability --json`
-}
-
 type influenceResult struct {
 	*lib.Influences
 	IDs  []string `json:"ids,omitempty"`

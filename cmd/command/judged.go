@@ -122,8 +122,7 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	switch {
 	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:
 	case v.Verdict == checker.Refused: // written even with --quiet
-		fmt.Fprintf(a.stderr, "dyad: warning: %s is refused: %s; no run confirms its statements on privacy\n",
-			path, v.Why)
+		warn(a.stderr, "%s is refused: %s; no run confirms its statements on privacy", path, v.Why)
 	case v.Verdict == checker.NotChecked:
 		a.note("dyad: %s is not checked: dyad verify %s", path, path)
 	default:
@@ -241,8 +240,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	switch err := sameEvents(m.Plan, c.Events); {
 	case err != nil:
 		return err
-	case c.SeededNoise && !slices.ContainsFunc(g.Warnings,
-		func(w string) bool { return strings.Contains(w, "noise is not secret") }):
+	case c.SeededNoise && !slices.Contains(g.Warnings, privacy.SeededWarning):
 		return errors.New("the ledger states that the noise came from a seed, but the model does not state this")
 	case earlier:
 		return errUnplanned

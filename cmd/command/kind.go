@@ -251,12 +251,8 @@ func (r *kindResult) writePage(a *app, out *files.Output, i algorithms.Info, l *
 	planned privacy.Guarantee) (err error) {
 	d := document{title: i.Title, guarantee: r.Guarantee, planned: planned, seen: "this release",
 		report: &r.Report, file: r.Model}
-	var rows [][2]string
-	for text := range strings.Lines(r.Figures.Text()) {
-		label, value, _ := strings.Cut(strings.TrimSpace(text), " ")
-		rows = append(rows, [2]string{label, strings.TrimSpace(value)})
-	}
-	d.sections = []page.Section{{ID: "figures", Title: "Releases", Tables: []page.Table{table("Figures", rows...)}}}
+	d.sections = []page.Section{{ID: "figures", Title: "Releases",
+		Tables: []page.Table{table("Figures", r.Figures.Rows()...)}}}
 	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
 		return err
 	}

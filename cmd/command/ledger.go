@@ -26,22 +26,6 @@ type ledgerInitCmd struct {
 	ledgerFlag
 }
 
-// Help returns a text with examples.
-func (ledgerInitCmd) Help() string {
-	return `A run that would exceed the cap is refused before it reads a record (exit code 3). Without a cap the
-ledger records and never refuses. A cap counts what was spent before it. One that admits no further run is refused
-without --close.
-
-A cap is a promise for runs whose budgets were fixed before the first of them. If you choose the budget of a run by looking at
-earlier results, set the cap with --looking, before the first run: it then counts by Gaussian privacy, or by the sum of pure
-epsilons, which hold whatever is chosen. With --looking a cap that is raised or set later holds, too, and admits less;
-a raised one costs its delta twice.
-
-Examples:
-  dyad ledger init my-study --epsilon 4 --delta 1e-5
-  dyad ledger init my-study --epsilon 4 --delta 1e-5 --looking`
-}
-
 // Run sets the cap.
 func (c *ledgerInitCmd) Run(a *app) error {
 	b := privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}
@@ -117,19 +101,6 @@ type ledgerShowCmd struct {
 	DataID string  `arg:"" optional:"" help:"Data id to show. Default: all."`
 	Delta  float64 `within:"(0,1)" default:"1e-5" help:"Delta at which epsilon is computed."`
 	ledgerFlag
-}
-
-// Help returns a text with examples.
-func (ledgerShowCmd) Help() string {
-	return `Shows the total of each data id at one delta, for budgets that were fixed beforehand and for budgets that were chosen
-by looking at earlier releases, and below it every run with its own epsilon and delta, and whether its ranges came
-from the data. Runs that have not released their result can be continued at no further cost with "dyad train --resume
-RUN". If a released run was stopped before its model had its name, --resume saves the model.
-
-Examples:
-  dyad ledger show
-  dyad ledger show my-study --delta 1e-6
-  dyad ledger show --json`
 }
 
 // spending is a privacy.Summary for output. Epsilon is nil if it is infinite.
@@ -369,17 +340,6 @@ type ledgerVerifyCmd struct {
 	ledgerFlag
 }
 
-// Help returns a text with examples.
-func (ledgerVerifyCmd) Help() string {
-	return `An older copy of a ledger passes this check, too. For --witness somebody else keeps a file with the last head that it was given,
-on another machine or in a backup that is only added to. If the ledger was since replaced by an older copy or another ledger, the
-exit code is 3, and the file does not change. The loss of charges after the last head is not noticed.
-
-Examples:
-  dyad ledger verify
-  dyad ledger verify --witness auditor.witness`
-}
-
 // Run verifies the chain.
 func (c *ledgerVerifyCmd) Run(a *app) error {
 	l, path, err := c.openExisting(ledger.Options{})
@@ -413,17 +373,6 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 }
 
 type ledgerCompactCmd struct{ ledgerFlag }
-
-// Help returns a text with examples.
-func (ledgerCompactCmd) Help() string {
-	return `Every run reads the whole ledger. After some thousand runs this takes a second. This command moves the lines of finished
-runs to a file LEDGER.archive-* and keeps their costs. Totals and caps do not change. Unfinished runs, streams, and runs
-whose model has no name yet stay in the ledger. "dyad ledger verify" checks the archives as long as they are next to it;
-keep them as private as the ledger.
-
-Examples:
-  dyad ledger compact`
-}
 
 // Run compacts the ledger.
 func (c *ledgerCompactCmd) Run(a *app) error {

@@ -24,23 +24,6 @@ type localAuditCmd struct {
 	localNetworkFlags
 }
 
-// Help returns a text with examples.
-func (localAuditCmd) Help() string {
-	return `The adversary is the server: it publishes any model, knows two records, and guesses from the messages whose they
-are. A bound above the claim refutes it (exit code 1), as it does for the paper's algorithm as printed, which decides
-by the raw features whether a user sends at all. A bound below it does not prove privacy; the control says whether the
-same attack would have refuted half of the claim. From n runs no bound at the default confidence goes beyond log(n/14).
-
-Examples:
-  dyad local audit prestige --runs 4000
-  dyad local audit prestige-participation --epsilon 2 --runs 4000
-  dyad local audit prestige-label --runs 4000
-  dyad local audit djw --epsilon 4 --set direction-pairs=8 --set epochs=2 --runs 4000 --json
-  dyad local audit prestige --model mlp --set hidden=4 --runs 4000
-This one is refuted:
-  $ dyad local audit prestige-printed --epsilon 0.2`
-}
-
 // localAuditResult is the JSON output of local audit.
 type localAuditResult struct {
 	*localaudit.Report

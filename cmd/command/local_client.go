@@ -41,23 +41,6 @@ type caFlag struct {
 	CA string `placeholder:"FILE" help:"Certificates (PEM) that the server's certificate must come from. Default: the certificates of the system."`
 }
 
-// Help returns a text with examples.
-func (localClientCmd) Help() string {
-	return `Fetches protocol and model, computes constants and guarantee itself, draws the message here and sends it. A
-message is written to the memory file before it is sent, so that it can be sent again, but no second one is made.
-For a record with a missing value, an unknown category or another label the message contributes nothing and looks
-like any other; a note on standard error tells you, the exit code does not.
-
-Exit codes: 0 the message of this epoch is with the server, or all epochs are over; 1 the server refused it; 3 the
-server is away, or the protocol costs too much; 64 bad input or protocol.
-
-Examples:
-  dyad local plan -n 300 --schema patients.yaml --set epochs=2 --out learn.json
-  dyad local client --protocol learn.json --data patients.csv --schema patients.yaml --set row=7 --user p7 --memory p7.json --max-epsilon 2
-With a server:
-  $ dyad local client --server https://study.example.org --data me.csv --schema patients.yaml --user me --memory me.json --max-epsilon 2 --follow`
-}
-
 // localAnswer is the JSON output of local client.
 type localAnswer struct {
 	Outcome   serve.Outcome     `json:"outcome"`

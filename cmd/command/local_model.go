@@ -32,16 +32,6 @@ func (f iterateFlag) of(last, average []float64) []float64 {
 	return average
 }
 
-// Help returns a text with examples.
-func (localModelCmd) Help() string {
-	return `Asks a server of "dyad local server" for its protocol and its current model, and writes the model file that predict and
-evaluate read. The model is made of privatised messages alone: this costs nobody anything.
-
-With a server:
-  $ dyad local model --server https://study.example.org --schema patients.yaml --out study.json
-  $ dyad predict study.json --data patients.csv`
-}
-
 // localModelResult is the JSON output of local model.
 type localModelResult struct {
 	Model     string            `json:"model"`

@@ -14,17 +14,6 @@ type localPlanCmd struct {
 	taskFlags
 }
 
-// Help returns a text with examples.
-func (localPlanCmd) Help() string {
-	return `Examples:
-  dyad local plan -n 10000 -d 20 --epsilon 1
-  dyad local plan -n 10000 -d 20 --method djw --epsilon 4 --set direction-pairs=16 --set epochs=3
-  dyad local plan -n 100000 -d 20 --epsilon 0.5 --set shuffle-delta=1e-6
-  dyad local plan -n 10000 -d 20 --method prestige-label --loss gompertz --set loss-param=c=2
-  dyad local plan -n 100000 -d 4 --model mlp --method djw --epsilon 2 --set epochs=1 --set batch=500
-  dyad local plan -n 300 --schema patients.yaml --set epochs=2 --out protocol.json`
-}
-
 // localPlan is the JSON output of local plan.
 type localPlan struct {
 	serve.Protocol

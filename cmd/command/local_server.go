@@ -33,25 +33,6 @@ type localServerCmd struct {
 	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Maximum number of open connections. A new connection takes the place of one without a whole request, or of an address with more than its share."`
 }
 
-// Help returns a text with examples.
-func (localServerCmd) Help() string {
-	return `Publishes protocol and model, and takes one privatised message of every user in each epoch. A message counts
-when it is on disk: the server may be killed at any time and started again with the same flags. Interrupt it to stop.
-
-With --tokens, a message needs the token that "dyad local token" made for its user and this protocol, so that nobody
-can send in the place of another. Without it an id is enough: use ids that are hard to guess, or a proxy that knows the users. Tokens
-need TLS, here or in front of it, unless all is on one machine.
-
-A message is JSON (application/json) with a Content-Length, and its body has 2 seconds to arrive. Chunked bodies and
-requests of web pages (with an Origin) are refused, and so are requests with another Host than the server's names.
-
-Examples:
-  dyad local server --dir study -n 300 --schema patients.yaml --set epochs=2 --set check
-To serve:
-  $ dyad local server --dir study -n 300 --schema patients.yaml --set epochs=2 --listen 127.0.0.1:8377
-  $ dyad local server --dir study -n 300 -d 20 --listen :8443 --cert chain.pem --key key.pem --tokens tokens.key`
-}
-
 // localServerState is the JSON output of local server --check.
 type localServerState struct {
 	Protocol serve.Protocol    `json:"protocol"`

@@ -30,22 +30,6 @@ type localSimulateCmd struct {
 	runFlags
 }
 
-// Help returns a text with examples.
-func (localSimulateCmd) Help() string {
-	return `Runs every user's side and the server's side in this program. Whoever runs it sees the records, so private data
-are charged to the ledger: what leaves is the model, which is a function of the private messages. A run that was
-stopped is continued at no further cost by the same command with --resume RUN.
-
-Examples:
-  dyad local simulate
-  dyad local simulate --method djw --loss hinge --epsilon 4 --set epochs=3 --set iterate=last
-  dyad local simulate --method prestige-label --epsilon 2 --loss ramp --set loss-param=s=-1
-  dyad local simulate -n 2000 --set epochs=2 --set l2-grid=0.1,1 --set folds=3
-  dyad local simulate -n 20000 --model mlp --set hidden=4 --method djw --epsilon 4 --set epochs=1 --set batch=200
-  dyad local simulate --data patients.csv --schema patients.yaml --epsilon 2 --set epochs=2 --out local.json
-  dyad local simulate --data patients.csv --schema patients.yaml --method sgd --public-data`
-}
-
 // localResult is the JSON output of local simulate.
 type localResult struct {
 	runOutcome                    // the guarantee is the protocol's guarantee for one user

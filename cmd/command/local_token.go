@@ -16,19 +16,6 @@ type localTokenCmd struct {
 	Users        []string `arg:"" name:"user" help:"Ids of users."`
 }
 
-// Help returns a text with examples.
-func (localTokenCmd) Help() string {
-	return `Prints one token for each user. The same key, protocol and id always give the same token, and the server keeps no list:
-only users with a token can take part, once in each epoch. Hand a token to its user in private. A server of another
-protocol refuses it, also one with the same key; for two studies of one protocol take two keys. To revoke tokens, make
-new ones with another key file. Tokens of versions that asked for no --protocol are refused: make new ones.
-
-Examples:
-  dyad local plan -n 300 --schema patients.yaml --set epochs=2 --out study-plan.json
-  dyad local token --key tokens.key --protocol study-plan.json p7
-  dyad local token --key tokens.key --protocol study-plan.json p7 p8 p9 --json`
-}
-
 // localToken is one entry of the JSON output of local token.
 type localToken struct {
 	User  string `json:"user"`

@@ -61,11 +61,7 @@ func asksForJSON(args []string) bool {
 
 // Write implements io.Writer. b must be one complete message, as written by one call of Fprintf.
 func (l *jsonLog) Write(b []byte) (int, error) {
-	level, text := levelInfo, strings.TrimSpace(string(b))
-	if strings.HasPrefix(text, "dyad: warning: ") {
-		level, text = levelWarning, strings.TrimPrefix(text, "dyad: warning: ")
-	}
-	return len(b), l.log(logEntry{Level: level, Message: text})
+	return len(b), l.log(logEntry{Level: levelInfo, Message: strings.TrimSpace(string(b))})
 }
 
 // log writes an entry, unless it is empty.
@@ -91,6 +87,16 @@ func (l *jsonLog) log(e logEntry) error {
 // fail writes an error to standard error, or to a log.
 func fail(stderr io.Writer, format string, args ...any) {
 	failAt(stderr, nil, format, args...)
+}
+
+// warn is like fail, for a warning.
+func warn(stderr io.Writer, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if l, ok := stderr.(*jsonLog); ok {
+		_ = l.log(logEntry{Level: levelWarning, Message: text}) // an error of the log does not stop a run
+	} else {
+		fmt.Fprintf(stderr, "dyad: warning: %s\n", text)
+	}
 }
 
 // failAt is like fail and adds the position of an error if it has one.

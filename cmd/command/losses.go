@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/cpu"
-	"dyad/internal/input"
 	"dyad/privacy"
 )
 
@@ -17,14 +15,6 @@ type lossesListCmd struct {
 	Task   string  `default:"auc" enum:"auc,metric"`
 	Radius float64 `positive:"" default:"1" placeholder:"R"`
 	Plot   string  `placeholder:"FILE"`
-}
-
-// Help returns a text with examples.
-func (lossesListCmd) Help() string {
-	return `Examples:
-  dyad lab losses
-  dyad lab losses --task metric
-  dyad lab losses --plot losses.svg`
 }
 
 type lossesCheckCmd struct {
@@ -40,22 +30,6 @@ type lossCheckFlags struct {
 	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
 	D         int                `positive:"" short:"d" default:"10"`
 	Plot      string             `placeholder:"FILE"`
-}
-
-// Help returns a text with examples.
-func (lossesCheckCmd) Help() string {
-	return "Formulas in u have + - * / ^, the comparisons < <= > >= (1 or 0), pi, e, names of --set loss-param, and\n" +
-		strings.Join(engine.Functions(), " ") + `.
-The bounds are proved by interval arithmetic for every record with ||x|| <= 1 and labels in [-1, 1], and every
-w of the radius. Nothing is read and no budget is charged.
-
-Examples:
-  dyad lab losses check 'log1p(exp(-u))'
-  dyad lab losses check 'max(0, m - u)' --set loss-param=m=0.5
-  dyad lab losses check gompertz --set loss-param=c=3
-  dyad lab losses check 'exp(-u)' --task metric --set radius=2
-  dyad lab losses check 'exp(-u)' --set loss-clip=2
-  dyad lab losses check '-log(normcdf(u))'`
 }
 
 // lossAlgorithm states whether an algorithm accepts a loss.
@@ -93,7 +67,7 @@ func lossFacts(loss engine.ScalarLoss, task string, radius float64) (f algorithm
 	f.Add("convex", c.Convex)
 	f.Line("constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, smoothness(f), c.PairDiameter,
 		f.Add("constants_origin", c.Origin.String()))
-	f.Line("shape", "%s, %s", either(c.Convex, "convex", "not proved to be convex"), either(smoothness(f) != "inf",
+	f.Line("shape", "%s, %s", pick(c.Convex, "convex", "not proved to be convex"), pick(smoothness(f) != "inf",
 		"smooth", "not smooth, so only algorithms that add noise to every gradient take the loss"))
 	if e := f.Add("slope_error", algorithms.Number(k.SlopeError)); !math.IsInf(k.SlopeError, 1) {
 		f.Line("roundoff", "a computed phi' is within %.2g of the exact one", e)
@@ -143,8 +117,8 @@ func (c *lossesListCmd) Run(a *app) error {
 		fmt.Fprintf(&text, "%-16s %s  phi(u) = %s\n%16s %s\n%16s G = %.6g, L = %s, Dg = %.6g, %s, %s\n", l.Name,
 			sparkline(loss.Scalar().Phi), loss.Scalar().Text(),
 			"", l.Title, "", facts.Value("lipschitz"), smoothness(facts), facts.Value("pair_diameter"),
-			either(facts.Value("convex") == true, "convex", "not convex"),
-			either(smoothness(facts) != "inf", "smooth", "not smooth"))
+			pick(facts.Value("convex") == true, "convex", "not convex"),
+			pick(smoothness(facts) != "inf", "smooth", "not smooth"))
 	}
 	fmt.Fprintf(&text, "\nconstants for --task %s, radius %g, ||x|| <= 1 and labels in [-1, 1]; curves for u from %g to "+
 		"%g\n\"dyad lab losses check NAME|EXPR\" proves the constants of any loss, \"dyad train --loss NAME|EXPR\" uses it.\n", c.Task, c.Radius, -plotReach, plotReach)
@@ -178,7 +152,7 @@ func (c *lossesCheckCmd) Run(a *app) error {
 	problem := engine.Problem{N: c.N, D: c.D, Bounds: engine.UnitBounds(), Loss: trained, Radius: c.Radius}
 	var method string
 	if kernel, err := (cpu.Backend{}).Plan(problem); err != nil {
-		method = strings.TrimPrefix(message(err), "dyad: ")
+		method = plain(err)
 	} else {
 		method = kernel.Method()
 	}
@@ -231,7 +205,7 @@ func applicable(p engine.Problem) []lossAlgorithm {
 		}
 		l := lossAlgorithm{Name: info.Name, Applies: err == nil}
 		if err != nil {
-			l.Reason = strings.TrimPrefix(message(unwrapInput(err)), "dyad: ")
+			l.Reason = plain(err)
 		}
 		all = append(all, l)
 	}
@@ -254,20 +228,4 @@ func applicable(p engine.Problem) []lossAlgorithm {
 		})
 	}
 	return all
-}
-
-func either(b bool, yes, no string) string {
-	if b {
-		return yes
-	}
-	return no
-}
-
-// unwrapInput removes the mark of exitInput.
-func unwrapInput(err error) error {
-	var bad input.Error
-	if errors.As(err, &bad) {
-		return bad.Unwrap()
-	}
-	return err
 }

@@ -18,16 +18,6 @@ type manCmd struct {
 	Dir     string   `placeholder:"FOLDER" help:"Write the pages of all commands into this folder, and replace existing pages."`
 }
 
-// Help returns a text with examples.
-func (manCmd) Help() string {
-	return `Prints a manual page in roff, as man(1) shows it. The Debian package has all pages.
-
-Examples:
-  dyad man
-  dyad man pairs train
-  dyad man --dir man1`
-}
-
 // Run writes pages.
 func (c *manCmd) Run(a *app) error {
 	parser, err := wholeGrammar()

@@ -50,20 +50,6 @@ type onlineCmd struct {
 	ledgerFlag
 }
 
-// Help returns a text with examples.
-func (onlineCmd) Help() string {
-	return `Writes JSON lines: first the guarantee of all releases together, then a model after every K records. Before a release is written,
-the state with this release and a count of releases, next to the ledger, are on disk: no release is drawn twice, whatever copy of
-a state is resumed. A resumed stream first repeats the last release, since a crash may have kept it from its reader. When the
-first record arrives, --records of them are charged.
-
-Examples:
-  dyad online --data patients.csv --schema patients.yaml --records 100000 --set every=100 --state patients.state
-  tail -f patients.csv | dyad online --schema patients.yaml --records 100000 --set every=100 --state patients.state
-  dyad online --data patients.csv --schema patients.yaml --records 2000 --state public.state --public-data --set regret
-Stopped, each goes on with the same flags and --resume (--set regret cannot).`
-}
-
 // onlineStart is the first line of the output.
 type onlineStart struct {
 	Algorithm string            `json:"algorithm"`

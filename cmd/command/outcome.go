@@ -127,8 +127,8 @@ func (o *runOutcome) spent(a *app, l *ledger.Ledger, delta float64, n int) {
 	}
 	var err error
 	if o.Spent, err = spendingOf(l, o.DataID, delta); err != nil {
-		a.note("dyad: warning: run %s is complete and its result is saved; the total spent is not known, because the ledger "+
-			"cannot be read back: %s", o.Run, strings.TrimPrefix(message(err), "dyad: "))
+		a.warn("run %s is complete and its result is saved; the total spent is not known, because the ledger "+
+			"cannot be read back: %s", o.Run, plain(err))
 	}
 }
 

@@ -159,22 +159,6 @@ type pairsPlanCmd struct {
 	pairFlags
 }
 
-// Help returns a text with examples.
-func (pairsPlanCmd) Help() string {
-	return `Everything is computed from public numbers: the report is the one that "dyad pairs train" prints.
-
-Examples:
-  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2
-  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --set sampling=poisson --set batch=256 --epsilon 2
-  dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit pair --epsilon 2 --delta 0
-  dyad pairs plan -n 20000 -d 33 --pairs 40000 --unit group --kappa 4 --mode paper --epsilon 1
-  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --epsilon 2 --mechanisms
-  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 8 --method input --epsilon 2
-  dyad pairs plan -n 20000 -d 33 --density 2 --degree-cap 6 --loss infonce --rows 8 --set batch=1000 --epsilon 2
-  dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --epsilon 2
-  dyad pairs plan -n 20000 -d 33 --tuple 4 --loss triplet --model mlp --set hidden=16 --rows 8 --epsilon 2`
-}
-
 // Run prints the report.
 func (c *pairsPlanCmd) Run(a *app, command *kong.Context) error {
 	classes, err := c.fromClasses(command)

@@ -17,17 +17,6 @@ type pairsInspectCmd struct {
 	PairSeed  uint64  `default:"1"`
 }
 
-// Help returns a text with examples.
-func (pairsInspectCmd) Help() string {
-	return `Shows how many pairs the individuals are in, and kappa, the number of pairs that an adversary's knowledge of
-the others leaves open (Li et al. 2020): exactly for small graphs, and its bound kappa'. A number taken from the pairs
-at hand must not be given to --kappa: one more pair can change it, and the noise would tell.
-
-Examples:
-  dyad pairs inspect --data people.csv --schema people.yaml --pairs pairs.csv
-  dyad pairs inspect --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --json`
-}
-
 type pairsInspectResult struct {
 	Public      bool   `json:"public"`
 	Warning     string `json:"warning,omitempty"`

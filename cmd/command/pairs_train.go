@@ -30,27 +30,6 @@ type pairsTrainCmd struct {
 	checkpointFlag
 }
 
-// Help returns a text with examples.
-func (pairsTrainCmd) Help() string {
-	return `A run is charged to the ledger before any pair is used. No budget is charged when a flag, the schema, the records or the
-pairs are wrong. If a run is interrupted, no result has left the program: the same command with --resume RUN continues it
-at no further cost ("dyad ledger show" lists such runs). The pairing is public, and so is --kappa; features and labels are private.
-With --tuple or --all-pairs no pairs are named: a metric is learned from the classes of the records.
-
-The model of a metric is used by "dyad transform" and "dyad evaluate", that of preferences by "dyad predict".
-
-Examples:
-  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --epsilon 2 --out drawn.json
-  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --set sampling=poisson --set batch=60 --out poisson.json
-  dyad pairs train --data people.csv --schema people.yaml --pairs pairs.csv --kappa 3 --epsilon 2 --out metric-pairs.json
-  dyad pairs train --data people.csv --schema people.yaml --pairs preferences.csv --loss bradley-terry --kappa 3 --out scores-pairs.json
-  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --loss infonce --rows 4 --out infonce.json
-  dyad pairs train --data patients.csv --schema patients.yaml --density 2 --degree-cap 6 --mode nonprivate --public-data --out baseline-pairs.json
-  dyad pairs train --data patients.csv --schema patients.yaml --tuple 4 --loss triplet --epsilon 2 --out triplet.json
-  dyad pairs train --data patients.csv --schema patients.yaml --tuple 4 --loss npair --model mlp --set hidden=8 --rows 4 --epsilon 2 --out npair.json
-  dyad pairs train --data patients.csv --schema patients.yaml --all-pairs --epsilon 2 --out all-pairs.json`
-}
-
 type pairsTrainResult struct {
 	runOutcome
 	Pairs   *string           `json:"pairs,omitempty"` // file of labelled pairs, "" if the pairs were drawn

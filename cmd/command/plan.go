@@ -17,25 +17,6 @@ type planTrainCmd struct {
 	streamFlags
 }
 
-// Help returns a text with examples.
-func (planTrainCmd) Help() string {
-	return `Everything is computed from public numbers: the report is the one that "dyad train" prints.
-A plan may also name a GPU that is not here, as --device cuda:h100 or cuda:h200. "dyad plan compare" ranks all algorithms.
-A plan takes all flags of its training; --store and --team do not change it.
-
-Examples:
-  dyad plan -n 512 -d 8 --epsilon 1 --delta 1e-5
-  dyad plan -n 768 --schema bench/schemas/pima.yaml --epsilon 2
-  dyad plan -n 5000 -d 20 --algorithm offpairstrc --set l2=0.01
-  dyad plan -n 60 -d 4 --set group-sizes=10,20,30
-  dyad plan -n 100000 -d 20 --algorithm dpftrl --set every=100 --set buffer=500
-  dyad plan -n 768 --schema bench/schemas/pima.yaml --report plan.html --set study=Diabetes --set purpose=triage
-  dyad plan -n 10000 -d 20 --epsilon 1 --holdout 0.3 --holdout-epsilon 0.5
-Constants of a loss of your own, as asserted by you, and the limit of many steps:
-  dyad plan -n 256 -d 8 --algorithm offpairc --set G=4 --set L=4 --set Dg=8 --set H=1 --set radius-diameter=2
-  dyad plan -n 256 -d 8 --algorithm dpgdsc --set G=4 --set L=4 --set Dg=4 --set l2=0.1 --set radius-diameter=2 --set step-size=0.3 --set steps=1000000`
-}
-
 // Run prints the report.
 func (c *planTrainCmd) Run(a *app) error {
 	schema, shape, err := c.shape(a, &c.planFlags, &c.plannedHoldout)

@@ -15,12 +15,6 @@ type planCompareCmd struct {
 	noiseFlags
 }
 
-// Help returns a text with examples.
-func (planCompareCmd) Help() string {
-	return `Examples:
-  dyad plan compare -n 5000 -d 20 --epsilon 1`
-}
-
 // Run prints a ranking of all algorithms. All of them give the requested guarantee.
 func (c *planCompareCmd) Run(a *app) error {
 	f := planFlags{methodFlags: methodFlags{Mode: algorithms.Certified.String()}, budgetFlags: c.budgetFlags,

@@ -188,7 +188,7 @@ func (c *plannedFlags) shape(a *app, f *planFlags,
 	}
 	if s != nil {
 		if len(c.Groups) == 0 && s.ColumnOf(dataset.RoleGroup) != nil {
-			a.note("dyad: warning: %s has query groups (role: group), but this plan has none; give their sizes with "+
+			a.warn("%s has query groups (role: group), but this plan has none; give their sizes with "+
 				"--set group-sizes=S,...", c.Schema)
 		}
 		if len(c.Groups) > 0 { // training has no groups, whichever column --group-column names

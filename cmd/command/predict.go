@@ -23,19 +23,6 @@ type predictCmd struct {
 	unknownFlag
 }
 
-// Help returns a text with examples.
-func (predictCmd) Help() string {
-	return `Writes one line per record: its id (or row number) and its score. Higher scores rank as more positive. With a
-file of clusters ("dyad cluster"): the number of its cluster, from 1 on.
-
-Examples:
-  dyad predict model.json --data patients.csv
-  dyad predict model.json --data patients.csv --out scores.csv
-  dyad predict model.json --data patients.csv --threshold 0.1
-  dyad predict model.json --data patients.csv --probabilities
-  dyad predict model.json --data patients.csv --set unknown=other`
-}
-
 type predictResult struct {
 	Records int       `json:"records"`
 	Out     string    `json:"out,omitempty"`

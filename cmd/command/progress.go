@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -128,10 +127,8 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 		err = a.asInput(err)
 	}
 	// do not advise a change of the schema, because the schema of a model is fixed
-	if rule := (*dataset.ParseError)(nil); errors.As(err, &rule) {
-		rule.Rule = strings.Replace(rule.Rule,
-			"correct the value, add it to categories (which are public), or set `unknown: other`",
-			"--set unknown=other counts it as a value outside of the list", 1)
+	if p := (*dataset.ParseError)(nil); errors.As(err, &p) && p.Rule == dataset.RuleCategory {
+		p.Rule = "the category is not in the schema; --set unknown=other counts it as a value outside of the list"
 	}
 	if err == nil && d.Others {
 		a.note("dyad: columns of %s that the model does not know were ignored", from)

@@ -26,19 +26,6 @@ type reportCmd struct {
 	ledgerFlag
 }
 
-// Help returns a text with examples.
-func (reportCmd) Help() string {
-	return `Writes the page of a model: its guarantee in two sentences, what was charged and what is left, weights against the
-noise in them, the schedule, every assumption, and how to check it. It reads the model, the ledger and, with --figures,
-a released evaluation, and no data; so it costs nothing. docs/report.md says what is on a page.
-
-Examples:
-  dyad report model.json
-  dyad report model.json --curves curves.svg --out curves.html
-  dyad report model.json --figures figures.json --out model-and-figures.html
-  dyad report model.json --out tracked.html --track mlruns`
-}
-
 // Run writes the page.
 func (c *reportCmd) Run(a *app) error {
 	known, err := c.path()

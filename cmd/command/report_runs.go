@@ -2,7 +2,6 @@ package command
 
 import (
 	"fmt"
-	"strings"
 
 	"dyad/algorithms"
 	"dyad/algorithms/audit"
@@ -36,16 +35,7 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 	for _, b := range r.Bounds {
 		bounds.Add(b.Method, fmt.Sprintf("%.6g", b.Epsilon), fmt.Sprintf("%.6g", b.Confidence), b.Assumes, b.Attack)
 	}
-	facts := page.Table{Caption: "The audit"}
-	for line := range strings.Lines(auditText(r, "")) {
-		label, text := strings.TrimSpace(line[:min(len(line), 11)]), strings.TrimSpace(line[min(len(line), 11):])
-		if label != "" || len(facts.Rows) == 0 {
-			facts.Add(label, text)
-		} else {
-			facts.Rows[len(facts.Rows)-1][1].Text += "; " + text
-		}
-	}
-	s.Tables = []page.Table{bounds, facts}
+	s.Tables = []page.Table{bounds, table("The audit", auditFacts(r, "").Rows()...)}
 	return a.writePage(out, document{title: "An audit of " + r.Algorithm, sections: []page.Section{s}})
 }
 

@@ -28,20 +28,6 @@ type reproduceCmd struct {
 	cacheFlag
 }
 
-// Help returns a text with examples.
-func (reproduceCmd) Help() string {
-	return `Repeats the tables and figures of the papers on public data: what a paper prints, its formulas taken literally, the same
-algorithms with proved noise, the program's own choice and models without privacy, on one page a paper, with a sentence about each
-item. Runs that have a result are kept, so an interrupted command continues. For an item that is not for this program, the command
-of the laboratory (bench) is printed. If no part has figures, the exit code is 1. Nothing here is private: data count as public
-and noise is seeded.
-
-Examples:
-  dyad lab reproduce --list
-  dyad lab reproduce xue table1 --quick
-  dyad lab reproduce huai regret --quick --out quick`
-}
-
 // reproduceResult is the JSON output of reproduce.
 type reproduceResult struct {
 	Items []reproduce.State   `json:"items"`
@@ -115,13 +101,13 @@ func (r reproduceResult) idle() error {
 		rest = fmt.Sprintf(" (and %d other parts, which the report lists)", n)
 	}
 	return fmt.Errorf("dyad: no item was run: %s: %s%s", r.Parts[first].Part,
-		strings.ReplaceAll(missing(r.Parts[first]), "\n    ", " "), rest)
+		missing(r.Parts[first], " "), rest)
 }
 
-// missing returns the reason why a part has no figures.
-func missing(p reproduce.Outcome) string {
+// missing returns the reason why a part has no figures. space stands before a command.
+func missing(p reproduce.Outcome, space string) string {
 	if p.Laboratory != "" {
-		return "the laboratory makes it; in the root of a clone of the repository:\n    " + p.Laboratory
+		return "the laboratory makes it; in the root of a clone of the repository:" + space + p.Laboratory
 	}
 	return p.Skipped
 }
@@ -181,7 +167,7 @@ func (r reproduceResult) text(list bool) string {
 		if p.CSV != "" {
 			fmt.Fprintf(&b, "%s: %s\n", p.Part, p.CSV)
 		} else {
-			fmt.Fprintf(&b, "%s: not run: %s\n", p.Part, missing(p))
+			fmt.Fprintf(&b, "%s: not run: %s\n", p.Part, missing(p, "\n    "))
 		}
 	}
 	for _, p := range r.Pages {

@@ -145,6 +145,7 @@ func newParser(c any, stdout, stderr io.Writer, options ...kong.Option) (*kong.K
 		kong.Exit(func(code int) { panic(stopped{code}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 110}),
 		kong.UsageOnError(),
+		kong.PostBuild(details),
 	)...)
 }
 

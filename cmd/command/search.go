@@ -37,38 +37,6 @@ type searchCmd struct {
 	pageFlag
 }
 
-// Help returns a text on the file of candidates, with examples.
-func (searchCmd) Help() string {
-	return `The setting with the highest AUC on the private records is chosen privately: training, scoring and choosing are
-one charge. A file of candidates lists settings by name; what a setting leaves out is the default of "dyad train":
-
-  candidates:
-    - name: default
-    - name: strong ridge
-      algorithm: moments
-      ridge: 4
-    - name: few features
-      features: [age, bmi]
-      loss: logistic
-      radius: 1
-
-The keys are name, algorithm, radius, l2, loss, features (columns of the schema), steps, step_size, total_step, batch_records,
-ridge, clip_radius and second_moments. They must not be chosen by looking at the private records.
-
-A search costs noise: with epsilon 1 and five settings each is trained with about half the mu that a single setting would get. It
-pays if settings differ by more than that, for example in their features. Among algorithms and ridges of the same features the
-default with the whole budget was better in every measurement. random-stopping reports the AUC of the best of several models on
-their training records; "dyad evaluate" measures it on others.
-
-With random-stopping the number of runs that count stays secret: there is no progress and no checkpoint, and a search
-that is resumed begins again at no further cost.
-
-Examples:
-  dyad search --candidates settings.yaml --plan -n 5000 --schema patients.yaml --epsilon 1
-  dyad search --candidates settings.yaml --data patients.csv --schema patients.yaml --epsilon 1 --out chosen.json
-  dyad search --models model.json,second.json --data patients.csv --schema patients.yaml --epsilon 0.2`
-}
-
 // Run prints the plan or carries out the search.
 func (c *searchCmd) Run(a *app) error {
 	closeDevice, err := c.openDevice(c.Workers, cuda.AutoPrecision)

@@ -16,27 +16,6 @@ type startCmd struct {
 	Recipe string `writes:"recipe" placeholder:"FILE" help:"File of flags to write, for \"dyad train --config\". Default: the name of the schema with -train."`
 }
 
-// Help returns a text with examples.
-func (startCmd) Help() string {
-	return `Asks for what a schema needs and the file does not tell: the outcome and the value that should score high,
-whose rows they are, how numbers are written where two readings fit, and what each column can be. A built-in code
-book suggests ranges of common clinical quantities; none is used unless you take it. On the terminal, and there
-alone, it shows values of the file next to what they are read as.
-
-Without a terminal it asks nothing and writes the draft of "dyad data schema". All answers can come from a file
-(--answers), with lines such as
-
-  outcome: {role: label, positive: yes}
-  patient: {role: person, persons: 1500}
-  age: {range: [18, 110]}
-  creatinine: {range: [0, 30], transform: log1p, decimal: ","}
-  comment: {role: ignore}
-
-Examples:
-  dyad start patients.csv --out started.yaml
-  dyad start patients.csv --answers known.yaml --out known-start.yaml`
-}
-
 type startResult struct {
 	schemaResult
 	Recipe string `json:"recipe,omitempty"`
@@ -91,7 +70,7 @@ out: %s
 	}
 	r.Recipe = c.Recipe
 	size := " -n N"
-	if strings.Contains(string(d.Schema), "\npersons: ") { // the plan takes the number of persons from the schema
+	if d.Persons > 0 { // the plan takes the number of persons from the schema
 		size = ""
 	}
 	return a.emit(r, text+fmt.Sprintf(`recipe      %[1]s

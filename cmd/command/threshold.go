@@ -25,19 +25,6 @@ type thresholdCmd struct {
 	runFlags
 }
 
-// Help returns a text with examples.
-func (thresholdCmd) Help() string {
-	return `Chooses the score from which on a record counts as positive. Operating points of the private ROC curve are released and
-charged as by "dyad evaluate --epsilon", and the choice among them reads released numbers only: it costs nothing more, or
-nothing at all with --figures. The figures of the chosen threshold are a little too good, as the choice used them. Choose
-on records that did not train the model: --holdout.
-
-Examples:
-  dyad threshold model.json --data patients.csv --epsilon 1
-  dyad threshold model.json --figures figures.json --aim sensitivity --at-least 0.5 --out careful.json
-  dyad predict model.json --data patients.csv --threshold threshold.json`
-}
-
 // Run chooses a threshold.
 func (c *thresholdCmd) Run(a *app) error {
 	aim := evaluate.Aim{Name: c.Aim, AtLeast: c.AtLeast}

@@ -7,6 +7,10 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"dyad/engine"
 )
 
 //go:embed topics/words.txt
@@ -14,6 +18,24 @@ var wordsTopic string
 
 //go:embed topics/choosing.txt
 var choosingTopic string
+
+//go:embed topics/commands.txt
+var commandTexts string
+
+// details sets the texts of the help of all commands. Each text stands in the file behind a line with the command.
+func details(k *kong.Kong) error {
+	texts := map[string]string{}
+	for part := range strings.SplitSeq("\n"+commandTexts, "\n== ") {
+		command, text, _ := strings.Cut(part, "\n")
+		texts[command] = strings.Replace(strings.TrimSpace(text), "{functions}", strings.Join(engine.Functions(), " "), 1)
+	}
+	return kong.Visit(k.Model, func(v kong.Visitable, next kong.Next) error {
+		if n, ok := v.(*kong.Node); ok {
+			n.Detail = texts[n.Path()]
+		}
+		return next(nil)
+	})
+}
 
 // topic is a page that "dyad help NAME" prints.
 type topic struct {

@@ -19,24 +19,6 @@ type trainCmd struct {
 	planFlags
 }
 
-// Help returns a text with examples.
-func (trainCmd) Help() string {
-	return `A private run is charged to the ledger before any record is used. If it is interrupted it stays charged, but no
-result has left the program: the same command with --resume RUN continues it at no further cost, from its last
-checkpoint if it ran for a minute ("dyad ledger show" lists such runs). No budget is charged when a flag, the
-schema or a record is wrong. A run does not check that private records have both classes, because the answer would
-tell about them: a run on one class is charged and releases noise. "dyad data inspect" shows the classes.
-
-Examples:
-  dyad train
-  dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 1e-5
-  dyad train --data patients.csv --schema patients.yaml --algorithm offpairc --epsilon 2 --out second.json
-  dyad train --data patients.csv --schema patients.yaml --holdout 0.3 --holdout-epsilon 0.5 --out tested.json
-  dyad train --data patients.csv --schema patients.yaml --epsilon 1 --delta 0 --out pure.json
-  dyad train --data patients.csv --schema patients.yaml --algorithm moments --set intervals --out intervals.json
-  dyad train --data patients.csv --schema patients.yaml --task metric --epsilon 2 --out metric.json`
-}
-
 func (r trainResult) saved() (run, file string) {
 	run, file = r.runOutcome.saved()
 	if r.HeldPrivate != nil {

@@ -16,15 +16,6 @@ type transformCmd struct {
 	unknownFlag
 }
 
-// Help returns a text with examples.
-func (transformCmd) Help() string {
-	return `Maps each record x to L x with L^T L = W: Euclidean distances of the output are the learned distances.
-The output is about the records of the file and carries no privacy guarantee.
-
-Examples:
-  dyad transform metric.json --data patients.csv --out mapped.csv`
-}
-
 type transformResult struct {
 	Records    int    `json:"records"`
 	Dimensions int    `json:"dimensions"`

@@ -22,24 +22,6 @@ type verifyCmd struct {
 	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: also check its chain, the charge of the plan and the one release of this file."`
 }
 
-// Help returns a text that explains the verdicts.
-func (verifyCmd) Help() string {
-	return `Recomputes the guarantee of a model from its file: the constants of the loss, the sensitivity of every release,
-epsilon and delta from the noise. The code is docs/checker, which shares nothing with the program that made the plan.
-docs/verify.md lists what is proved, and what no file can show.
-
-With --key it first checks the signature that the owner's ledger gave the file ("dyad ledger key"). No ledger is needed, and no
-changed file passes. Every file that a charged run releases may have a signature; if it is not a model, only the signature is
-checked.
-
-Exit code 0: verified. 1: not covered, with the reason; nothing is wrong with such a model. 64: refused, as the file was
-changed or its numbers do not belong together. 3: the ledger is damaged.
-
-Examples:
-  dyad verify model.json
-  dyad verify model.json --json`
-}
-
 // Run verifies a file and prints the verdict.
 func (c *verifyCmd) Run(a *app) error {
 	signature, head := "", ""

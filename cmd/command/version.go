@@ -13,13 +13,6 @@ const version = lib.Version
 
 type versionCmd struct{}
 
-// Help returns a text with examples.
-func (versionCmd) Help() string {
-	return `Examples:
-  dyad version
-  dyad version --json`
-}
-
 type versionResult struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`

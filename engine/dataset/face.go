@@ -44,6 +44,7 @@ const (
 	RoleIgnore           = schema.RoleIgnore
 	RoleLabel            = schema.RoleLabel
 	RolePerson           = schema.RolePerson
+	RuleCategory         = schema.RuleCategory
 	StoreFloat32         = schema.StoreFloat32
 	StoreFloat64         = schema.StoreFloat64
 	UnknownOther         = schema.UnknownOther

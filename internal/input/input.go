@@ -11,22 +11,22 @@ import (
 // Err is the target with which errors.Is finds every marked error.
 var Err = errors.New("the input cannot be used")
 
-// Error is an error that is marked as an error of the user's input. It has the message of the error that it wraps.
-type Error struct{ error }
+// marked is an error that is marked as an error of the user's input. It has the message of the error that it wraps.
+type marked struct{ error }
 
 // Unwrap returns the error without the mark.
-func (e Error) Unwrap() error { return e.error }
+func (e marked) Unwrap() error { return e.error }
 
 // Is reports whether target is Err.
-func (e Error) Is(target error) bool { return target == Err }
+func (e marked) Is(target error) bool { return target == Err }
 
 // Errorf is fmt.Errorf with the mark.
-func Errorf(format string, args ...any) error { return Error{fmt.Errorf(format, args...)} }
+func Errorf(format string, args ...any) error { return marked{fmt.Errorf(format, args...)} }
 
 // As marks err. nil stays nil.
 func As(err error) error {
 	if err == nil {
 		return nil
 	}
-	return Error{err}
+	return marked{err}
 }

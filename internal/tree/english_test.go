@@ -86,7 +86,8 @@ func TestEnglish(t *testing.T) {
 		}
 		return nil
 	}))
-	for _, name := range append(must.Get(filepath.Glob("docs/*.md"))(t), "README.md") {
+	pages := slices.Concat(must.Get(filepath.Glob("docs/*.md"))(t), must.Get(filepath.Glob("cmd/command/topics/*.txt"))(t), []string{"README.md"})
+	for _, name := range pages {
 		if filepath.Base(name) == "style.md" || filepath.Base(name) == "commands.md" { // quotes; generated from messages
 			continue
 		}

@@ -49,7 +49,7 @@ func New(path string, o Options, scan Scan) (*Drafted, error) {
 		text = bytes.Replace(text, []byte("\ndata_id: "),
 			[]byte("\ndraft: "+schema.QuoteYAML(s.Draft)+" # names this draft; leave the line\ndata_id: "), 1)
 	}
-	p.draft.Schema = text
+	p.draft.Schema, p.draft.Persons = text, s.Persons
 	return &p.draft, nil
 }
 

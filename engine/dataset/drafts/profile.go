@@ -40,6 +40,7 @@ type Drafted struct {
 	Candidates []string
 	Ignored    []string // columns that are left out; the draft states the reasons
 	FromData   []string // columns whose range or categories were taken from the data
+	Persons    int      // number of persons that an answer gave
 	// Columns lists all columns of a file with named columns, together with the facts that a person needs to check
 	// them. It contains values of records, so show it only to people who may see the file.
 	Columns []DraftedColumn

@@ -1,0 +1,129 @@
+package tree
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"regexp"
+	"strings"
+	"testing"
+
+	"dyad/internal/must"
+)
+
+var (
+	// looksInto are the functions of strings and bytes, and the methods of regexp, that look into a text.
+	looksInto = regexp.MustCompile(`^(?:Contains|ContainsFunc|HasPrefix|HasSuffix|Index|LastIndex|Cut|CutPrefix|CutSuffix|Split|SplitN|SplitSeq|` +
+		`Lines|Fields|EqualFold|TrimPrefix|TrimSuffix|Replace|ReplaceAll|MatchString|FindString.*|ReplaceAllString.*)$`)
+	// messages are the fields and methods that hold texts for people.
+	messages = regexp.MustCompile(`^(?:Error|Text|Report|Words|message|Guarantee|Derivation|Reason|Rule|Why|Warning|Warnings|Problem|Verdict|Statement|Skipped|Message)$`)
+)
+
+// packageOf is what stands before the point of a called function, or nil.
+func packageOf(fun ast.Expr) ast.Expr {
+	if s, ok := fun.(*ast.SelectorExpr); ok {
+		return s.X
+	}
+	return nil
+}
+
+// readMessages are the calls of a file that look into a text that was made for people: an error, a reason, a warning or a report.
+func readMessages(files *token.FileSet, f *ast.File) (calls []string) {
+	made := map[string]bool{} // variables that hold such a text
+	says := func(of ast.Expr) (found bool) {
+		ast.Inspect(of, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				found = found || messages.MatchString(n.Sel.Name)
+			case *ast.Ident:
+				found = found || made[n.Name] || n.Name == "message"
+			}
+			return !found
+		})
+		return found
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			clear(made)
+		case *ast.AssignStmt:
+			for i, to := range n.Lhs {
+				if name, ok := to.(*ast.Ident); ok && len(n.Rhs) == len(n.Lhs) {
+					made[name.Name] = says(n.Rhs[i])
+				}
+			}
+		case *ast.RangeStmt:
+			if name, ok := n.Value.(*ast.Ident); ok {
+				made[name.Name] = says(n.X)
+			}
+		case *ast.CallExpr:
+			fun, ok := n.Fun.(*ast.SelectorExpr)
+			if x, _ := packageOf(n.Fun).(*ast.Ident); x != nil && (x.Name == "slices" || x.Name == "files") {
+				return true
+			}
+			if ok && len(n.Args) > 0 && looksInto.MatchString(fun.Sel.Name) && says(n.Args[0]) {
+				var text strings.Builder
+				_ = printer.Fprint(&text, files, n)
+				calls = append(calls, text.String())
+			}
+		}
+		return true
+	})
+	return calls
+}
+
+// TestMessagesAreNotRead: code decides by values, and not by the words of an error, a reason or a report. The counts are those of calls
+// that only show a text otherwise, read a text of a durable format, or read a text of another program; they may only fall.
+func TestMessagesAreNotRead(t *testing.T) {
+	t.Chdir("../..")
+	left, found := map[string]int{
+		"algorithms/curve/curve.go":        1,
+		"algorithms/report.go":             1,
+		"algorithms/search/plan_facts.go":  1,
+		"bench/plan/main.go":               1,
+		"cmd/command/app.go":               3,
+		"cmd/command/approval.go":          2,
+		"cmd/command/config.go":            2,
+		"cmd/command/judged.go":            1,
+		"cmd/command/ledger.go":            3,
+		"cmd/command/local_client.go":      1,
+		"cmd/command/log.go":               2,
+		"cmd/command/loss.go":              1,
+		"cmd/command/losses.go":            1,
+		"cmd/command/plancompare.go":       1,
+		"cmd/command/report.go":            2,
+		"cmd/command/verify.go":            1,
+		"engine/cuda/driver/gpu.go":        1,
+		"engine/cuda/driver/open_linux.go": 1,
+		"engine/cuda/tune.go":              1,
+		"engine/export/snippet.go":         1,
+		"internal/experiment/worker.go":    2,
+		"internal/machine/cases/cpu.go":    1,
+		"internal/machine/cases/peers.go":  2,
+		"internal/memory/memory_linux.go":  1,
+		"internal/must/must.go":            1,
+		"internal/tasks/tasks.go":          1,
+		"privacy/ledger/resume.go":         1,
+	}, map[string]int{}
+	must.Do(t, goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
+		calls := readMessages(files, f)
+		if found[name] = len(calls); len(calls) > left[name] {
+			t.Errorf("%s reads the words of texts, and %d such calls are known: %q; hand on a value or an error that errors.Is finds", name, left[name], calls)
+		}
+		return nil
+	}))
+	for name, n := range left {
+		if found[name] < n {
+			t.Errorf("%s has %d calls that read texts, and not %d: lower the number", name, found[name], n)
+		}
+	}
+	files := token.NewFileSet()
+	f := must.Get(parser.ParseFile(files, "a.go", `package a
+func a(err error) { b := err.Error(); _ = strings.HasPrefix(b, "no "); _ = strings.Cut(name, "=") }
+func c(r T) { for _, w := range r.Warnings { _ = strings.Contains(w, "seed") } }
+`, 0))(t)
+	if calls := readMessages(files, f); len(calls) != 2 {
+		t.Errorf("an error and a warning that are read: %q", calls)
+	}
+}
