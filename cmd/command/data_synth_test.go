@@ -27,9 +27,7 @@ func TestSynthVisits(t *testing.T) {
 		{"predict", "m.json", "--data", "later.csv"},
 		{"data", "inspect", "later.csv", "--schema", "later.yaml"},
 	} {
-		if code, out, errs := dyad(t, dir, args...); code != exitOK || strings.Contains(out, "BOUNDS NOT PRIVATE") {
-			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
-		}
+		ran(t, dir, args...).exits(exitOK).lacks("BOUNDS NOT PRIVATE")
 	}
 	if _, out, _ := dyad(t, dir, "ledger", "show", "synthetic-visits"); !strings.Contains(out, "for one person") {
 		t.Errorf("the ledger says %s", out)

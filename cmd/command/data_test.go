@@ -136,10 +136,7 @@ func TestDataErrors(t *testing.T) {
 		{[]string{"data", "verify", "wdbc", "--dir", "cache"}, exitInput, "data fetch wdbc"},
 		{[]string{"data", "schema", "absent.csv"}, exitInput, "absent.csv"},
 	} {
-		code, out, errs := dyad(t, dir, c.args...)
-		if code != c.code || !strings.Contains(errs, c.want) {
-			t.Errorf("dyad %v: exit %d, want %d with %q: %s%s", c.args, code, c.code, c.want, out, errs)
-		}
+		ran(t, dir, c.args...).exits(c.code).warns(c.want)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "exists.csv")); err != nil || string(text) != "precious" {
 		t.Errorf("an existing file became %q, %v", text, err)
@@ -184,13 +181,9 @@ func TestFetchAndVerify(t *testing.T) {
 		t.Errorf("offline: exit %d: %s", code, errs)
 	}
 	write(t, dir, "cache/mnist38/mnist38-t10k-labels-idx1-ubyte.gz", "changed")
-	if code, out, _ = dyad(t, dir, "data", "verify", "mnist38", "--dir", "cache"); code != exitFailure || !strings.Contains(out, "differs") {
-		t.Errorf("verify of a changed file: exit %d: %s", code, out)
-	}
+	ran(t, dir, "data", "verify", "mnist38", "--dir", "cache").exits(exitFailure).prints("differs")
 	write(t, dir, "other.csv", "1,2\n")
-	if code, out, _ = dyad(t, dir, "data", "verify", "other.csv"); code != exitFailure || !strings.Contains(out, "unknown") {
-		t.Errorf("verify of another file: exit %d: %s", code, out)
-	}
+	ran(t, dir, "data", "verify", "other.csv").exits(exitFailure).prints("unknown")
 }
 
 // The real files pass, whatever they are called and however they are packed.

@@ -47,10 +47,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	book := must.Get(lib.OpenLedger("ledger.jsonl"))(t)
 	run := func(args ...string) string {
 		t.Helper()
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK {
-			t.Fatalf("%v: exit %d: %s", args, code, errs)
-		}
+		out := ran(t, dir, args...).exits(exitOK).out
 		return out
 	}
 	data := must.Get(lib.Open("patients.csv", "patients.yaml"))(t)

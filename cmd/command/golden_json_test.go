@@ -217,10 +217,7 @@ func TestGoldenJSONOfRuns(t *testing.T) {
 			if args[0] != "online" {
 				args = append(args, "--seed", "7")
 			}
-			code, out, errs := dyad(t, dir, args...)
-			if code != exitOK {
-				t.Fatalf("dyad %s: exit %d: %s", line, code, errs)
-			}
+			out := ran(t, dir, args...).exits(exitOK).out
 			if args[0] == "online" { // the releases are noise
 				out = ""
 			}

@@ -22,10 +22,7 @@ func TestInfluence(t *testing.T) {
 	}
 	run := func(code int, want string, args ...string) string {
 		t.Helper()
-		got, out, errs := dyad(t, dir, args...)
-		if got != code || !strings.Contains(out+errs, want) {
-			t.Fatalf("dyad %v: exit %d, want %d with %q: %s%s", args, got, code, want, out, errs)
-		}
+		out := ran(t, dir, args...).exits(code).says(want).out
 		return out
 	}
 	models := map[string][]string{

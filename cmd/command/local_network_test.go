@@ -68,10 +68,7 @@ func TestLocalNetworkCommands(t *testing.T) {
 	dir := clinic(t, 300)
 	says := func(code int, want string, args ...string) string {
 		t.Helper()
-		got, out, errs := dyad(t, dir, args...)
-		if got != code || !strings.Contains(out+errs, want) {
-			t.Errorf("dyad %v: exit %d, want %d and %q:\n%s", args, got, code, want, out+errs)
-		}
+		out := ran(t, dir, args...).exits(code).says(want).out
 		return out
 	}
 	mlp := []string{"--schema", "patients.yaml", "--model", "mlp", "--hidden", "2", "--epochs", "2", "--epsilon", "4"}

@@ -109,12 +109,10 @@ func TestLocalServerTLS(t *testing.T) {
 	}
 	must.Err(os.Stat(filepath.Join(dir, "v.json")))(t, "a message was drawn for a server of another name")
 	stop()
-	for what, c := range map[string][]string{
+	for _, c := range map[string][]string{
 		"--cert without --key": {"--cert", cert}, "key of another certificate": {"--cert", cert, "--key", otherKey}, "no certificate": {"--cert", "patients.csv", "--key", key},
 	} {
-		if code, out, errs := dyad(t, dir, append([]string{"local", "server", "--check", "--dir", "three"}, with(c...)...)...); code != exitInput {
-			t.Errorf("%s: exit %d: %s", what, code, out+errs)
-		}
+		ran(t, dir, append([]string{"local", "server", "--check", "--dir", "three"}, with(c...)...)...).exits(exitInput)
 	}
 }
 
@@ -159,12 +157,8 @@ func TestLocalServerRate(t *testing.T) {
 func made(t *testing.T, dir, user string, plan ...string) string {
 	t.Helper()
 	mustRun(t, dir, append([]string{"local", "plan", "--out", "p.json", "--force"}, plan...)...)
-	code, out, errs := dyad(t, dir, "--json", "local", "client", "--protocol", "p.json", "--data", "patients.csv", "--schema", "patients.yaml",
+	r := decoded[localAnswer](t, dir, "--json", "local", "client", "--protocol", "p.json", "--data", "patients.csv", "--schema", "patients.yaml",
 		"--user", user, "--memory", user+"-made.json", "--max-epsilon", "9")
-	var r localAnswer
-	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK {
-		t.Fatal(err, out, errs)
-	}
 	text := must.Get(json.Marshal(r.Message))(t)
 	return string(text)
 }
@@ -258,10 +252,9 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 	if code := <-ended; code != exitOK {
 		t.Errorf("exit %d", code)
 	}
-	var check localServerState
-	code, out, errs := dyad(t, dir, append([]string{"--json", "local", "server", "--check", "--dir", "study"}, plan...)...)
-	if err := json.Unmarshal([]byte(out), &check); err != nil || code != exitOK || check.State.Visits != 1 {
-		t.Errorf("after the restart: exit %d, %v, %d messages: %s", code, err, check.State.Visits, out+errs)
+	check := decoded[localServerState](t, dir, append([]string{"--json", "local", "server", "--check", "--dir", "study"}, plan...)...)
+	if check.State.Visits != 1 {
+		t.Errorf("%+v", check)
 	}
 }
 
@@ -346,7 +339,7 @@ func TestLocalServerTokens(t *testing.T) {
 		t.Errorf("a token over http: exit %d: %s", code, says)
 	}
 	write(t, dir, "empty.json", "{}")
-	for what, args := range map[string][]string{
+	for _, args := range map[string][]string{
 		"a key that is none":    {"local", "server", "--check", "--tokens", "patients.csv", "--dir", "x", "-n", "5", "-d", "2"},
 		"no key":                {"local", "server", "--check", "--tokens", "none.key", "--dir", "x", "-n", "5", "-d", "2"},
 		"an id of 129 bytes":    {"local", "token", "--protocol", "study.json", "--key", "tokens.key", strings.Repeat("u", 129)},
@@ -359,9 +352,7 @@ func TestLocalServerTokens(t *testing.T) {
 		"an empty protocol":     {"local", "token", "--protocol", "empty.json", "--key", "tokens.key", "u"},
 		"a key on a device":     {"local", "server", "--check", "--tokens", os.DevNull, "--dir", "x", "-n", "5", "-d", "2"},
 	} {
-		if code, out, errs := dyad(t, dir, args...); code != exitInput {
-			t.Errorf("%s: exit %d, want %d: %s", what, code, exitInput, out+errs)
-		}
+		ran(t, dir, args...).exits(exitInput)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "tokens.key")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key file has mode %v (%v)", info.Mode(), err)

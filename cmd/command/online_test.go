@@ -159,9 +159,7 @@ func TestOnlineResumeComparesTheFormula(t *testing.T) {
 	dir := clinic(t, 60)
 	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv", "--loss")
 	mustRun(t, dir, append(flags, "(u-1)^2")...)
-	if code, out, errs := dyad(t, dir, append(flags, "(u+1)^2", "--resume")...); code != exitInput || out != "" || !strings.Contains(errs, "another loss") {
-		t.Errorf("another formula with the same constants: exit %d, %s%s", code, out, errs)
-	}
+	ran(t, dir, append(flags, "(u+1)^2", "--resume")...).exits(exitInput).warns("another loss").printsOnly("")
 	mustRun(t, dir, append(flags, "(u-1)^2", "--resume")...)
 }
 
@@ -277,9 +275,7 @@ func TestOnlineRefusesACopyOfTheState(t *testing.T) {
 	if o := parseOnline(t, out.String()); code != exitOK || tries != 1 || len(o.releases) != 8 {
 		t.Fatalf("exit %d, %d tries, %s", code, tries, errs.String())
 	}
-	if code, out, errs := dyad(t, dir, copied...); code != exitInput || out != "" {
-		t.Errorf("the copy after an orderly stop: exit %d, %s%s", code, out, errs)
-	}
+	ran(t, dir, copied...).exits(exitInput).printsOnly("")
 	// Copies are not refused for being copies: the state itself goes on under another name.
 	state := must.Get(os.ReadFile("s"))(t)
 	write(t, dir, "copy", string(state))

@@ -20,9 +20,7 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 		dir := clinic(t, 300)
 		run := func(code int, args ...string) {
 			t.Helper()
-			if got, out, errs := dyad(t, dir, args...); got != code {
-				t.Fatalf("dyad %v: exit %d, want %d: %s%s", args, got, code, out, errs)
-			}
+			ran(t, dir, args...).exits(code)
 		}
 		run(exitOK, "ledger", "init", "synthetic-clinical", "--epsilon", "2", "--delta", "1e-5")
 		train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon"}
