@@ -57,10 +57,7 @@ func sameGolden(t *testing.T, name, got string) {
 	if *update {
 		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; run make golden", err)
-	}
+	text := must.Get(os.ReadFile(file))(t, "run make golden")
 	want := strings.Split(string(text), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(want) || line != want[i] {

@@ -41,10 +41,7 @@ func TestLocalNetworkIsTheOneOfModels(t *testing.T) {
 		if again := slices.Clone(far); of.Domain(3, of.Radius()).Project(again, math.Inf(1)) != nil || !slices.Equal(far, again) {
 			t.Errorf("%+v: the balls of the layers are others than those of models", n)
 		}
-		r, err := engine.NewRecords([]float64{0.3, -0.5, 0.2, 0, 0, 0.9}, []float64{1, -1}, 3, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.NewRecords([]float64{0.3, -0.5, 0.2, 0, 0, 0.9}, []float64{1, -1}, 3, engine.UnitBounds()))(t)
 		scores := must.Get((&lib.Model{Task: lib.AUC, Network: network, Weights: far}).Score(r))(t)
 		x := make([]float64, 3)
 		for i, got := range scores {

@@ -300,12 +300,8 @@ func TestPlanIsTheReportOfTrain(t *testing.T) {
 		_, trained, errs2 := dyad(t, dir, append([]string{"train", "--data", "patients.csv", "--out", algorithm + ".json"}, flags...)...)
 		var plan map[string]any
 		var train struct{ Report map[string]any }
-		if err := json.Unmarshal([]byte(planned), &plan); err != nil {
-			t.Fatalf("plan: %v: %s", err, errs)
-		}
-		if err := json.Unmarshal([]byte(trained), &train); err != nil {
-			t.Fatalf("train: %v: %s", err, errs2)
-		}
+		must.Do(t, json.Unmarshal([]byte(planned), &plan), "plan", errs)
+		must.Do(t, json.Unmarshal([]byte(trained), &train), "train", errs2)
 		maps.DeleteFunc(plan, func(key string, _ any) bool { // of the machine, not of the run; and the options
 			return strings.HasPrefix(key, "estimated_") || key == "processes_that_hold_it" || key == "recipe"
 		})

@@ -29,9 +29,7 @@ func parseOnline(t *testing.T, out string) (o onlineOutput) {
 			o.releases = append(o.releases, onlineRelease{})
 			v = &o.releases[i-1]
 		}
-		if err := json.Unmarshal([]byte(line), v); err != nil {
-			t.Fatalf("line %d: %v\n%s", i+1, err, out)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), v), "line", i+1, out)
 	}
 	return o
 }

@@ -162,10 +162,7 @@ func TestStartTurnsRawExportsIntoSchemas(t *testing.T) {
 			if features != 10 {
 				t.Errorf("%d features, want 10:\n%s", features, c.screen)
 			}
-			d, err := dataset.Load(filepath.Join(dir, "raw.csv"), s, dataset.Options{Persons: dataset.IgnorePersons})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(dataset.Load(filepath.Join(dir, "raw.csv"), s, dataset.Options{Persons: dataset.IgnorePersons}))(t)
 			if d.Records.Len() != 3000 {
 				t.Errorf("%d rows", d.Records.Len())
 			}
