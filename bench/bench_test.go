@@ -41,14 +41,12 @@ func eachVariant(b *testing.B, run func(b *testing.B, set *kernels.Set)) {
 }
 
 func selected(b *testing.B, v kernels.Variant) *kernels.Set {
-	set := must.Get(kernels.Select(v))(b)
-	return set
+	return must.Get(kernels.Select(v))(b)
 }
 
 // scores are records of dataset.SyntheticScores.
 func scores(b *testing.B, n, d int) *engine.Records {
-	r := must.Get(dataset.SyntheticScores(n, d, 1))(b)
-	return r
+	return must.Get(dataset.SyntheticScores(n, d, 1))(b)
 }
 
 // library is a loss of engine.Library, for scores.

@@ -208,6 +208,5 @@ func sparse(b *testing.B, n, d, each int) *engine.Records {
 		}
 		start, y = append(start, int64(len(index))), append(y, float64(2*(i%2)-1))
 	}
-	r := must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(b)
-	return r
+	return must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(b)
 }

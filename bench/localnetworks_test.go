@@ -151,8 +151,7 @@ func localRecords(t *testing.T, data string, n int, seed uint64) *engine.Records
 			row[0] += 0.25 * y[i]
 		}
 	}
-	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 // What docs/local-networks.md says of the table, of the average of the iterates.
@@ -165,8 +164,7 @@ func TestLocalNetworkClaims(t *testing.T) {
 	number := func(row []string, column string) float64 {
 		for i, name := range rows[0] {
 			if name == column {
-				v := must.Get(strconv.ParseFloat(row[i], 64))(t)
-				return v
+				return must.Get(strconv.ParseFloat(row[i], 64))(t)
 			}
 		}
 		t.Fatalf("no column %s", column)

@@ -76,8 +76,7 @@ func clippable(b *testing.B, n, d int) *engine.Records {
 			x[i*d+j] = (2*rng.Float64() - 1) * float64(1+i%16) / float64(d)
 		}
 	}
-	r := must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(b)
-	return r
+	return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(b)
 }
 
 // BenchmarkMomentsTrain times algorithm moments from records in memory to the model, with and without logistic steps; cpu-s counts

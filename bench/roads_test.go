@@ -89,8 +89,7 @@ func newStream(b *testing.B, r *engine.Records, o algorithms.StreamOptions) *alg
 	a := must.Get(algorithms.StreamByName("onpairc"))(b)
 	plan := must.Get(a.Plan(spec))(b)
 	session := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(1), plan.Events()))(b)
-	stream := must.Get(algorithms.NewStream(plan, session))(b)
-	return stream
+	return must.Get(algorithms.NewStream(plan, session))(b)
 }
 
 // BenchmarkLocalStream times a visit of a local protocol with users whose records are made when they are visited, and of it the message.

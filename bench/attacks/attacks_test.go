@@ -41,8 +41,7 @@ func (h halved) Constants(b engine.Bounds, radius float64) (engine.Constants, er
 func try(t *testing.T, c configuration, tries int) finding {
 	t.Helper()
 	ready := must.Get(c.plan())(t, c.area, c.algorithm, c.options)
-	found := must.Get(ready(context.Background(), tries, rand.New(rand.NewPCG(1, 2))))(t, c.area, c.algorithm, c.options)
-	return found
+	return must.Get(ready(context.Background(), tries, rand.New(rand.NewPCG(1, 2))))(t, c.area, c.algorithm, c.options)
 }
 
 // drawn is a planned configuration.

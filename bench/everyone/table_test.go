@@ -14,8 +14,7 @@ import (
 func load(t *testing.T, raw string) *everyone {
 	t.Helper()
 	p := must.Get(experiment.Load(filepath.Join("..", planFile)))(t)
-	e := must.Get(read(p, raw))(t)
-	return e
+	return must.Get(read(p, raw))(t)
 }
 
 // TestPagesAreMadeOfTheRawFile: what the pages quote and everyone-summary.csv follow from everyone.csv, computed again here.

@@ -66,15 +66,9 @@ func TestInspectRealData(t *testing.T) {
 func TestInspectWarns(t *testing.T) {
 	dir := clinic(t, 50)
 	inspect := []string{"data", "inspect", "patients.csv", "--schema", "patients.yaml"}
-	_, out, errs := dyad(t, dir, inspect...)
-	for _, want := range []string{"!!! Computed from PRIVATE data", "50 rows", "positive", "bmi", "never ", "smoker"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output lacks %q:\n%s%s", want, out, errs)
-		}
-	}
-	if _, out, _ = dyad(t, dir, append(inspect, "--public-data")...); strings.Contains(out, "PRIVATE") || !strings.Contains(out, "50 rows") {
-		t.Errorf("public data:\n%s", out)
-	}
+	_, out, _ := dyad(t, dir, inspect...)
+	must.Contain(t, out, "!!! Computed from PRIVATE data", "50 rows", "positive", "bmi", "never ", "smoker")
+	ran(t, dir, append(inspect, "--public-data")...).prints("50 rows").lacks("PRIVATE")
 }
 
 // convert keeps the records: a model scores the new file like the old one.

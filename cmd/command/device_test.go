@@ -72,15 +72,9 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 			t.Errorf("exit %d, want %q: %s%s", code, want, out, errs)
 		}
 	}
-	if _, out, _ := dyad(t, dir, append(plan, "--algorithm", "gradient-perturbation")...); !strings.Contains(out, "s for a sum of gradients") {
-		t.Errorf("gradients: %s", out)
-	}
-	if _, out, _ := dyad(t, dir, append(plan, "--model", "mlp")...); !strings.Contains(out, "one backward pass per record on a GPU") || !strings.Contains(out, "gpu memory ") {
-		t.Errorf("a network: %s", out)
-	}
-	if _, out, errs := dyad(t, dir, append(plan, "--model", "mlp", "--set", "hidden=9,9", "--task", "metric")...); !strings.Contains(out, "one backward pass per record on a GPU") {
-		t.Errorf("an embedding by two hidden layers: %s%s", out, errs)
-	}
+	ran(t, dir, append(plan, "--algorithm", "gradient-perturbation")...).prints("s for a sum of gradients")
+	ran(t, dir, append(plan, "--model", "mlp")...).prints("one backward pass per record on a GPU", "gpu memory ")
+	ran(t, dir, append(plan, "--model", "mlp", "--set", "hidden=9,9", "--task", "metric")...).prints("one backward pass per record on a GPU")
 	var r struct {
 		Seconds  float64 `json:"gpu_seconds_per_sum"`
 		Memory   uint64  `json:"gpu_memory_bytes"`
@@ -113,11 +107,7 @@ func TestDoctorWithGPU(t *testing.T) {
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=2", "-DBROKEN=-1")
 	dir := t.TempDir()
 	code, out, _ := dyad(t, dir, "doctor")
-	for _, want := range []string{"cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("doctor lacks %q:\n%s", want, out)
-		}
-	}
+	must.Contain(t, out, "cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal")
 	if code != exitFailure {
 		t.Errorf("doctor: exit %d", code)
 	}
@@ -154,9 +144,7 @@ func TestPairsDevice(t *testing.T) {
 	if code, _, errs = dyad(t, dir, append(args("cuda:0"), softmax...)...); code == exitOK || !strings.Contains(errs, "use the CPU (--device cpu)") {
 		t.Errorf("a softmax without clipping: exit %d: %s", code, errs)
 	}
-	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); strings.Contains(out, "people") {
-		t.Errorf("the failed run was charged: exit %d: %s", code, out)
-	}
+	ran(t, dir, "ledger", "show", "--ledger", "ledger").lacks("people")
 	code, _, errs = dyad(t, dir, args("auto")...)
 	if code != exitOK || strings.Count(errs, "device      cpu (auto): Mock H200 cannot be measured: ") != 1 || strings.Contains(errs, "ptxas") {
 		t.Errorf("auto: exit %d: %s", code, errs)

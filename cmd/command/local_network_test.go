@@ -109,9 +109,7 @@ func TestLocalNetworkCommands(t *testing.T) {
 	defer stop()
 	for u := range 3 {
 		user := fmt.Sprint("u", u)
-		if code, text := answerAs(t, dir, address, user, "--row", fmt.Sprint(u+1), "--max-epsilon", "8"); code != exitOK {
-			t.Fatalf("user %d: exit %d: %s", u, code, text)
-		}
+		answerAs(t, dir, address, user, "--row", fmt.Sprint(u+1), "--max-epsilon", "8").exits(exitOK)
 	}
 	st, err := serve.Remote{URL: address}.State(context.Background())
 	if err != nil || st.Visits != 3 {

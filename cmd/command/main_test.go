@@ -177,11 +177,7 @@ func write(t *testing.T, dir, name, text string) {
 func TestTrainWithoutDataIsPublicAndChargesNothing(t *testing.T) {
 	dir := t.TempDir()
 	out := mustRun(t, dir, "train")
-	for _, want := range []string{"synthetic", "public", "guarantee", "AUC", "no budget was charged"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output lacks %q:\n%s", want, out)
-		}
-	}
+	must.Contain(t, out, "synthetic", "public", "guarantee", "AUC", "no budget was charged")
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
 		t.Errorf("the run left files behind: %v", entries)
 	}
@@ -213,11 +209,7 @@ func TestPrivateRoad(t *testing.T) {
 	}
 	for _, s := range steps {
 		out := mustRun(t, dir, s.args...)
-		for _, want := range s.want {
-			if !strings.Contains(out, want) {
-				t.Errorf("dyad %v: the output lacks %q:\n%s", s.args, want, out)
-			}
-		}
+		must.Contain(t, out, s.want...)
 	}
 	ran(t, dir, "ledger", "show", "clinical").exits(exitInput).warns(`"synthetic-clinical"`).printsOnly("")
 	// A model knows its guarantee, and predict needs nothing else.
@@ -243,11 +235,7 @@ func walk(t *testing.T, dir string, road []step) {
 	t.Helper()
 	for _, s := range road {
 		out, errs := ran(t, dir, s.args...).exits(s.code).texts()
-		for _, want := range s.want {
-			if !strings.Contains(out+errs, want) {
-				t.Errorf("dyad %v: the output lacks %q:\n%s%s", s.args, want, out, errs)
-			}
-		}
+		must.Contain(t, out+errs, s.want...)
 	}
 }
 
@@ -369,11 +357,7 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 		{[]string{"ledger", "show"}, exitInput, []string{"no ledger"}},
 	} {
 		errs := ran(t, dir, c.args...).exits(c.code).errs
-		for _, want := range c.want {
-			if !strings.Contains(errs, want) {
-				t.Errorf("dyad %v: the error lacks %q: %s", c.args, want, errs)
-			}
-		}
+		must.Contain(t, errs, c.want...)
 		if strings.Contains(errs, secret) {
 			t.Errorf("dyad %v: the error shows a value of the data: %s", c.args, errs)
 		}

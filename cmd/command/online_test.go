@@ -202,9 +202,7 @@ func TestOnlineStopsAtABadRow(t *testing.T) {
 	if o := parseOnline(t, out); code != exitOK || o.start.Run != run || o.releases[len(o.releases)-1].Records != 100 {
 		t.Errorf("resumed: exit %d: %s%s", code, errs, out)
 	}
-	if _, out, _ := dyad(t, dir, "ledger", "show"); !strings.Contains(out, "1 run,") {
-		t.Errorf("the ledger has %s", out)
-	}
+	ran(t, dir, "ledger", "show").prints("1 run,")
 	ends(t, dir, exitInput, "is a directory", append(flags[:len(flags)-1:len(flags)-1], ".", "--state", "other")...)
 }
 

@@ -226,9 +226,7 @@ func TestPairsInspect(t *testing.T) {
 			t.Errorf("exit %d: the output lacks %q: %s%s", code, want, out, errs)
 		}
 	}
-	if _, out, _ := dyad(t, dir, append(inspect, "--public-data")...); strings.Contains(out, "PRIVATE") || !strings.Contains(out, "must not") {
-		t.Errorf("with --public-data: %s", out)
-	}
+	ran(t, dir, append(inspect, "--public-data")...).prints("must not").lacks("PRIVATE")
 }
 
 // Bad pairs give exitInput with file, row and remedy, never a value, and no charge.
@@ -269,11 +267,7 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 		if code != exitInput || !strings.HasPrefix(errs, "dyad: ") || strings.Contains(errs, "s3cret") {
 			t.Errorf("dyad %v: exit %d: %s%s", c.args, code, out, errs)
 		}
-		for _, want := range c.want {
-			if !strings.Contains(errs, want) {
-				t.Errorf("dyad %v: the error lacks %q: %s", c.args, want, errs)
-			}
-		}
+		must.Contain(t, errs, c.want...)
 	}
 	if exists(filepath.Join(dir, "state")) || exists(filepath.Join(dir, "pairs.json")) {
 		t.Error("refused runs left a ledger or a model")

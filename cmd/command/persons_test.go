@@ -79,19 +79,13 @@ func TestTrainPersons(t *testing.T) {
 	for _, schema := range []string{"public.yaml", "declared.yaml"} {
 		for _, task := range []string{"auc", "metric"} {
 			out := mustRun(t, dir, "train", "--verbose", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
-			for _, want := range []string{"30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "takes its place in the order of persons", "these figures count rows", "n = 30 persons"} {
-				if !strings.Contains(out, want) {
-					t.Errorf("%s, %s: the report lacks %q:\n%s", schema, task, want, out)
-				}
-			}
+			must.Contain(t, out, "30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "takes its place in the order of persons", "these figures count rows", "n = 30 persons")
 			if regexp.MustCompile(fmt.Sprintf(`\b%d\b`, count)).MatchString(out) || strings.Contains(out, "s of training") {
 				t.Errorf("%s, %s: the report tells %d rows or a time:\n%s", schema, task, count, out)
 			}
 		}
 	}
-	if _, out, _ := dyad(t, dir, "ledger", "show", "visits"); !strings.Contains(out, "for one person") || !strings.Contains(out, "4 runs") {
-		t.Errorf("the ledger says %s", out)
-	}
+	ran(t, dir, "ledger", "show", "visits").prints("for one person", "4 runs")
 	ran(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--force", "--out", "m.json", "--json").exits(exitOK).prints(`"unit": "one person"`, `"persons": 40`, `"max_rows_per_person": 1000`)
 	for _, use := range [][]string{{"predict", "m.json", "--data", "visits.csv"}, {"evaluate", "m.json", "--data", "visits.csv", "--exact-figures"}} {
 		mustRun(t, dir, use...)
@@ -144,17 +138,13 @@ func TestTrainPersons(t *testing.T) {
 	ends(t, dir, exitOK, "mean loss", "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25", "--epsilon", "1", "--mean-loss")
 	// The figures of the training file are too good, and a split by the order of another file may mix
 	// persons of the training with those held out; public ids have an order of their own.
-	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"); !strings.Contains(errs, "trained on records of this file") {
-		t.Errorf("no warning: %s", errs)
-	}
+	ran(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1").warns("trained on records of this file")
 	write(t, dir, "turned.csv", lines[0]+strings.Join(append(slices.Clone(lines[40:]), lines[1:40]...), ""))
 	held := []string{"evaluate", "m.json", "--data", "turned.csv", "--holdout", "0.25", "--epsilon", "1"}
 	ends(t, dir, exitInput, "by their order in the file", held...)
 	held[3] = "visits.csv"
 	ran(t, dir, held...).exits(exitOK).lacks("this file")
-	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1"); !strings.Contains(errs, "trained the model on 30 persons of this file, but this --holdout leaves 20") {
-		t.Errorf("another holdout than that of the training: %s", errs)
-	}
+	ran(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1").warns("trained the model on 30 persons of this file, but this --holdout leaves 20")
 	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
 	held[3] = "turned.csv"
 	ran(t, dir, held...).exits(exitOK).warns("only if they have the same ids")

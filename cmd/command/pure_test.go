@@ -31,11 +31,7 @@ func TestDeltaZeroIsPure(t *testing.T) {
 		{append([]string{"train", "--verbose", "--data", "patients.csv", "--out", "c.json"}, base...), exitOK, []string{"3 runs", "epsilon 1.42"}, "pure epsilon"},
 	} {
 		out, errs := ran(t, dir, c.args...).exits(c.code).texts()
-		for _, want := range c.want {
-			if !strings.Contains(out+errs, want) {
-				t.Errorf("dyad %v: the output lacks %q:\n%s%s", c.args, want, out, errs)
-			}
-		}
+		must.Contain(t, out+errs, c.want...)
 		if c.not != "" && strings.Contains(out, c.not) {
 			t.Errorf("dyad %v: the output has %q:\n%s", c.args, c.not, out)
 		}
