@@ -9,6 +9,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -25,10 +26,7 @@ func TestAgreement(t *testing.T) {
 		for _, l := range []law{laws[0], laws[1], laws[3], laws[7]} {
 			key := fmt.Sprintf("%q,%d,0.5,%d", l.name, n, runs)
 			c.lines = append(c.lines, claimed{key, n == 300 && l.name == "five scores", func(t *testing.T) []float64 {
-				p, err := evaluate.New(evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 0.5, Delta: privacy.DefaultDelta(n)}, ScoreBound: 20})
-				if err != nil {
-					t.Fatal(err)
-				}
+				p := must.Get(evaluate.New(evaluate.Options{Records: n, Budget: privacy.Budget{Epsilon: 0.5, Delta: privacy.DefaultDelta(n)}, ScoreBound: 20}))(t)
 				return agreement(t, l, p, runs)
 			}})
 		}
@@ -43,15 +41,9 @@ func agreement(t *testing.T, l law, p *evaluate.Plan, runs int) []float64 {
 	var gap, noise, auc, curve, accuracy, points, vague float64
 	for run := range uint64(runs) {
 		d := records(l, n, n/2, rand.New(rand.NewPCG(run, 9)))
-		out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
-			algorithms.Options{Public: true, Source: privacy.NewSeededSource(run)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := p.Figures(out.Weights, 0.95)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
+			algorithms.Options{Public: true, Source: privacy.NewSeededSource(run)}))(t)
+		f := must.Get(p.Figures(out.Weights, 0.95))(t)
 		gap += math.Abs(f.AUC.Value - areaOfROC(f))
 		noise += f.AUCNoise
 		auc += (f.AUC.Value - want.auc) * (f.AUC.Value - want.auc)

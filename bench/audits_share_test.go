@@ -17,6 +17,8 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
+
+	"dyad/internal/must"
 )
 
 var shares = flag.Bool("shares", false, "write the table and the plot of TestAuditShares")
@@ -77,10 +79,7 @@ func auditShares(t *testing.T, raw []byte) []auditShare {
 // TestAuditShares: the table and the plot of how much of each claim the audits show are those of the raw audits, and
 // none is refuted. With -shares it writes them: make nightly does after the audits.
 func TestAuditShares(t *testing.T) {
-	raw, err := os.ReadFile("results/audits.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("results/audits.csv"))(t)
 	all := auditShares(t, raw)
 	var table bytes.Buffer
 	fmt.Fprintln(&table, "algorithm and mode,audits,refuted,largest proved share of epsilon")
@@ -92,9 +91,7 @@ func TestAuditShares(t *testing.T) {
 	}
 	path := filepath.Join("results", "audits-share")
 	if *shares {
-		if err := os.WriteFile(path+".csv", table.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path+".csv", table.Bytes(), 0o644))
 		drawShares(t, path+".svg", all)
 	}
 	if got, err := os.ReadFile(path + ".csv"); err != nil || !bytes.Equal(got, table.Bytes()) {
@@ -121,21 +118,13 @@ func drawShares(t *testing.T, path string, all []auditShare) {
 		k := len(all) - 1 - i // from top to bottom
 		values[k], names[k] = s.proved, s.name
 	}
-	bars, err := plotter.NewBarChart(values, vg.Points(8))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bars := must.Get(plotter.NewBarChart(values, vg.Points(8)))(t)
 	bars.Horizontal, bars.Color, bars.LineStyle.Width = true, color.RGBA{0, 114, 178, 255}, 0
-	claim, err := plotter.NewLine(plotter.XYs{{X: 1, Y: -0.5}, {X: 1, Y: float64(len(all)) - 0.5}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	claim := must.Get(plotter.NewLine(plotter.XYs{{X: 1, Y: -0.5}, {X: 1, Y: float64(len(all)) - 0.5}}))(t)
 	claim.Dashes = []vg.Length{vg.Points(3), vg.Points(3)}
 	p.Add(bars, claim)
 	p.NominalY(names...)
 	p.Y.Label.Text = " " // room for the longest name
 	p.X.Min, p.X.Max = 0, 1.05
-	if err := p.Save(16*vg.Centimeter, vg.Length(len(all)+5)*12, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.Save(16*vg.Centimeter, vg.Length(len(all)+5)*12, path))
 }

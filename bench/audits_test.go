@@ -20,6 +20,7 @@ import (
 	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -80,24 +81,16 @@ func TestAudits(t *testing.T) {
 		table = *auditFull
 		ctx, stop := signal.NotifyContext(t.Context(), os.Interrupt)
 		defer stop()
-		f, err := os.Create(*audits)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.Create(*audits))(t)
 		defer f.Close()
 		table.ctx, table.out = ctx, f
 	}
 	table.attacked = map[string]bool{}
-	if err := table.write(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, table.write())
 	if table.refuted > 0 || table.loose > 0 {
 		t.Errorf("%d audits refute a claim, %d show less than 0.9 of one whose worst case is known", table.refuted, table.loose)
 	}
-	losses, err := table.losses()
-	if err != nil {
-		t.Fatal(err)
-	}
+	losses := must.Get(table.losses())(t)
 	for _, a := range algorithms.Catalog() {
 		if i := a.Info(); table.only+table.mode == "" && slices.Contains(i.Modes, algorithms.Certified) && !table.attacked[i.Name] && slices.ContainsFunc(losses, i.Learns) {
 			t.Errorf("%s was never attacked", i.Name)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestBaselineReachesLogisticRegression: what CHANGELOG.md says of the default without privacy holds in the
@@ -13,27 +15,18 @@ import (
 // on Debrecen, where a weaker ridge than both is far better. (With the earlier ridge the file would not pass:
 // ridge=0.03 and ridge=0.3 are in it.)
 func TestBaselineReachesLogisticRegression(t *testing.T) {
-	raw, err := os.Open("results/baseline-summary.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.Open("results/baseline-summary.csv"))(t)
 	defer raw.Close()
 	r := csv.NewReader(raw)
 	r.Comment = '#'
-	lines, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(r.ReadAll())(t)
 	worst := map[string]float64{}
 	best := map[string]float64{}
 	for _, l := range lines[1:] {
 		if l[11] == "" { // C = 1 itself
 			continue
 		}
-		d, err := strconv.ParseFloat(l[11], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := must.Get(strconv.ParseFloat(l[11], 64))(t)
 		name := l[5] + " " + l[6]
 		if least, ok := worst[name]; !ok || d < least {
 			worst[name] = d

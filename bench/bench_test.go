@@ -9,6 +9,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/internal/machine"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -23,9 +24,7 @@ func perCall(b *testing.B, f func() error, reference func() float64) (seconds, n
 	before, calls := reference(), 0
 	start := machine.ProcessorTime()
 	for b.Loop() {
-		if err := f(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, f())
 		calls++
 	}
 	seconds = (machine.ProcessorTime() - start) / float64(calls)
@@ -42,20 +41,12 @@ func eachVariant(b *testing.B, run func(b *testing.B, set *kernels.Set)) {
 }
 
 func selected(b *testing.B, v kernels.Variant) *kernels.Set {
-	set, err := kernels.Select(v)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return set
+	return must.Get(kernels.Select(v))(b)
 }
 
 // scores are records of dataset.SyntheticScores.
 func scores(b *testing.B, n, d int) *engine.Records {
-	r, err := dataset.SyntheticScores(n, d, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return r
+	return must.Get(dataset.SyntheticScores(n, d, 1))(b)
 }
 
 // library is a loss of engine.Library, for scores.
@@ -64,24 +55,15 @@ func library(b *testing.B, name string) (*engine.Expression, engine.Loss) {
 	if !ok {
 		b.Fatalf("no loss %q", name)
 	}
-	e, err := l.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := must.Get(l.Expression(engine.ExpressionOptions{}))(b)
 	return e, engine.Score{Of: e}
 }
 
 // gradient is a gradient sum over all pairs of r at some w, as a function, until b ends.
 func gradient(b *testing.B, on cpu.Backend, loss engine.Loss, r *engine.Records, radius float64, nonZeros int) (engine.Kernel, func(context.Context) error) {
 	n, d := r.Len(), r.Dim()
-	kernel, err := on.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: loss, Radius: radius, NonZerosPerRow: nonZeros})
-	if err != nil {
-		b.Fatal(err)
-	}
-	e, err := kernel.Bind(r)
-	if err != nil {
-		b.Fatal(err)
-	}
+	kernel := must.Get(on.Plan(engine.Problem{N: n, D: d, Bounds: r.Bounds(), Loss: loss, Radius: radius, NonZerosPerRow: nonZeros}))(b)
+	e := must.Get(kernel.Bind(r))(b)
 	b.Cleanup(func() { e.Close() })
 	w, sum := make([]float64, d), make([]float64, d)
 	for i := range w {

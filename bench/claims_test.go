@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dyad/bench"
+	"dyad/internal/must"
 )
 
 var update = flag.Bool("update", false, "compute the raw files that claims rest on in full, and write them")
@@ -49,21 +50,13 @@ func (c claim) check(t *testing.T, relative, absolute float64) {
 			}
 			fmt.Fprintln(&out)
 		}
-		if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, out.Bytes(), 0o644))
 		return
 	}
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile(path))(t)
 	in := csv.NewReader(bytes.NewReader(raw))
 	in.Comment, in.LazyQuotes = '#', true
-	rows, err := in.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(in.ReadAll())(t)
 	if got := strings.Join(rows[0], ","); got != c.columns || len(rows) != len(c.lines)+1 {
 		t.Fatalf("%s has %d lines of %s, want %d of %s", path, len(rows)-1, got, len(c.lines), c.columns)
 	}
@@ -80,10 +73,7 @@ func (c claim) check(t *testing.T, relative, absolute float64) {
 			continue
 		}
 		for i, got := range l.numbers(t) {
-			want, err := strconv.ParseFloat(row[i], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(strconv.ParseFloat(row[i], 64))(t)
 			if !(math.Abs(got-want) <= max(absolute, relative*max(math.Abs(got), math.Abs(want)))) {
 				t.Errorf("%s, %s: %s is %v, in the file %v", path, l.key, rows[0][c.keys+i], got, want)
 			}

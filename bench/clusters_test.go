@@ -19,6 +19,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -212,9 +213,7 @@ func newTrial(t *testing.T, n int, seed uint64) trial {
 	t.Helper()
 	l := trial{newLinked(n, seed), t.TempDir(), seed}
 	for name, text := range map[string]string{"r.csv": l.records, "held.csv": l.held, "pairs.csv": l.pairs, "s.yaml": l.schema} {
-		if err := os.WriteFile(l.file(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(l.file(name), []byte(text), 0o600))
 	}
 	return l
 }
@@ -222,33 +221,18 @@ func newTrial(t *testing.T, n int, seed uint64) trial {
 // metric learns one from the pairs.
 func (l trial) metric(t *testing.T, mode algorithms.Mode) *dyad.Model {
 	t.Helper()
-	p, err := dyad.OpenPairs(l.file("r.csv"), l.file("s.yaml"), dyad.PairSource{File: l.file("pairs.csv"), DegreeCap: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := dyad.PlanPairs(p.Shape(), pairs.Spec{
+	p := must.Get(dyad.OpenPairs(l.file("r.csv"), l.file("s.yaml"), dyad.PairSource{File: l.file("pairs.csv"), DegreeCap: 2}))(t)
+	plan := must.Get(dyad.PlanPairs(p.Shape(), pairs.Spec{
 		Loss: embedding.Contrastive{Margin: 1}, Method: pairs.Moments, Rows: 2, Unit: pairs.Individual, Mode: mode, Budget: privacy.Budget{Epsilon: clusterEpsilon, Delta: clusterDelta},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := plan.Run(context.Background(), p, dyad.Run{Public: true, Source: privacy.NewSeededSource(l.seed)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	m := must.Get(plan.Run(context.Background(), p, dyad.Run{Public: true, Source: privacy.NewSeededSource(l.seed)}))(t)
 	return m.Model
 }
 
 func (l trial) read(t *testing.T, name string) *dyad.Data {
 	t.Helper()
-	s, err := dataset.LoadUnlabelledSchema(l.file("s.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := dataset.Load(l.file(name), s, dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(dataset.LoadUnlabelledSchema(l.file("s.yaml")))(t)
+	d := must.Get(dataset.Load(l.file(name), s, dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: true}))(t)
 	return dyad.NewData(d)
 }
 
@@ -256,18 +240,9 @@ func (l trial) read(t *testing.T, name string) *dyad.Data {
 func (l trial) private(t *testing.T, metric *dyad.Model, epsilon float64) float64 {
 	t.Helper()
 	d := l.read(t, "r.csv")
-	p, err := dyad.PlanClusters(d.Shape(), dyad.ClusterOptions{Clusters: clusterKinds, Seed: l.seed, Metric: metric, Epsilon: epsilon, Delta: &clusterDelta})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := p.Run(context.Background(), d, dyad.Run{Public: true, Source: privacy.NewSeededSource(l.seed + 1000)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	places, err := c.Assign(l.read(t, "held.csv").Records)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(dyad.PlanClusters(d.Shape(), dyad.ClusterOptions{Clusters: clusterKinds, Seed: l.seed, Metric: metric, Epsilon: epsilon, Delta: &clusterDelta}))(t)
+	c := must.Get(p.Run(context.Background(), d, dyad.Run{Public: true, Source: privacy.NewSeededSource(l.seed + 1000)}))(t)
+	places := must.Get(c.Assign(l.read(t, "held.csv").Records))(t)
 	return adjustedRand(places, l.heldKind)
 }
 
@@ -282,10 +257,7 @@ func (l trial) exact(t *testing.T, metric *dyad.Model) float64 {
 			}
 			return out, dim
 		}
-		out, dim, err := metric.Transform(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out, dim = must.Get2(metric.Transform(r))(t)
 		return out, dim
 	}
 	train, dim := rows(l.read(t, "r.csv").Records)
@@ -319,29 +291,17 @@ func TestClustersByPairs(t *testing.T) {
 // clusterTable compares the table of the document with the means of the raw file, and what is said of it.
 func clusterTable(t *testing.T) {
 	t.Helper()
-	raw, err := os.Open(filepath.Join("results", "clusters.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.Open(filepath.Join("results", "clusters.csv")))(t)
 	defer raw.Close()
 	in := csv.NewReader(raw)
 	in.Comment, in.LazyQuotes = '#', true
-	rows, err := in.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join("..", "docs", "clustering.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(in.ReadAll())(t)
+	page := must.Get(os.ReadFile(filepath.Join("..", "docs", "clustering.md")))(t)
 	means := map[string][6]float64{}
 	for _, row := range rows[1:] {
 		m := means[row[0]]
 		for i := range m {
-			v, err := strconv.ParseFloat(row[2+i], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must.Get(strconv.ParseFloat(row[2+i], 64))(t)
 			m[i] += v / clusterRepeats
 		}
 		means[row[0]] = m

@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -28,10 +29,7 @@ func TestCoverageOfDifferences(t *testing.T) {
 				key := fmt.Sprintf("%q,%d,%d,%.3g,%d", l.name, size.n, size.positives, delta, runs)
 				seed := uint64(crc32.ChecksumIEEE([]byte(fmt.Sprint(l.name, size, delta)))) << 20
 				c.lines = append(c.lines, claimed{key, size.n == 300 && l.digits, func(t *testing.T) []float64 {
-					p, err := evaluate.New(evaluate.Options{Records: size.n, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, Compared: "other"})
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := must.Get(evaluate.New(evaluate.Options{Records: size.n, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, Compared: "other"}))(t)
 					return differences(t, l, p, size.positives, runs, seed)
 				}})
 			}

@@ -12,6 +12,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -31,10 +32,7 @@ func TestCoverage(t *testing.T) {
 			for _, l := range laws {
 				key := fmt.Sprintf("%q,%d,%d,%.3g,%d", l.name, size.n, size.positives, delta, size.runs)
 				c.lines = append(c.lines, claimed{key, size.n == 100 && l.name == "five scores", func(t *testing.T) []float64 {
-					p, err := evaluate.New(evaluate.Options{Records: size.n, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, ScoreBound: 20, Loss: loss})
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := must.Get(evaluate.New(evaluate.Options{Records: size.n, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, ScoreBound: 20, Loss: loss}))(t)
 					return covered(t, l, nil, l.truth(loss), p, size.positives, size.runs)
 				}})
 			}
@@ -58,10 +56,7 @@ func TestCoverageOfPersons(t *testing.T) {
 			for _, h := range households {
 				key := fmt.Sprintf("%q,%q,%d,%d,%.3g,%d", h.name, l.name, size.n, size.positives, delta, runs)
 				c.lines = append(c.lines, claimed{key, size.n == 300 && l.name == "five scores" && h.sticky == 0.7, func(t *testing.T) []float64 {
-					p, err := evaluate.New(evaluate.Options{Records: size.n, PersonRows: 40, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, ScoreBound: 20, Loss: loss})
-					if err != nil {
-						t.Fatal(err)
-					}
+					p := must.Get(evaluate.New(evaluate.Options{Records: size.n, PersonRows: 40, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, ScoreBound: 20, Loss: loss}))(t)
 					return covered(t, l, &h, l.truth(loss), p, size.positives, runs)
 				}})
 			}

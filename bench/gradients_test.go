@@ -16,6 +16,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/machine"
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -70,9 +71,7 @@ func BenchmarkMillion(b *testing.B) {
 				count := 0
 				for b.Loop() {
 					start := time.Now()
-					if err := sum(context.Background()); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, sum(context.Background()))
 					between := time.Now()
 					streamTwice(set, r.Dense(), workers)
 					used, streamed, count = used+between.Sub(start), streamed+time.Since(between), count+1
@@ -165,9 +164,7 @@ func BenchmarkWorkers(b *testing.B) {
 			for b.Loop() {
 				for i := range took {
 					start := time.Now()
-					if err := c.run(i + 1); err != nil {
-						b.Fatal(err)
-					}
+					must.Do(b, c.run(i+1))
 					took[i] += time.Since(start)
 				}
 			}
@@ -211,9 +208,5 @@ func sparse(b *testing.B, n, d, each int) *engine.Records {
 		}
 		start, y = append(start, int64(len(index))), append(y, float64(2*(i%2)-1))
 	}
-	r, err := engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds())
-	if err != nil {
-		b.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(b)
 }

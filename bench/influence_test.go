@@ -18,6 +18,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/embedding"
 	"dyad/engine/influence"
+	"dyad/internal/must"
 )
 
 // TestInfluenceOnPima leaves each of 200 records of Pima out of a regularised logistic AUC, linear and with one hidden layer, and
@@ -30,18 +31,9 @@ func TestInfluenceOnPima(t *testing.T) {
 	c := claim{file: "influence-pima.csv", keys: 2, columns: "model,record,predicted,exact",
 		comments: "# 200 records of Pima (dyad/bench.Split, seed 1), logistic AUC, L2 0.01; the change of the mean loss on the other 568 when a record\n" +
 			"# is left out; network: 8-4-1 tanh, start of seed 1\n"}
-	all, err := bench.Load(data, "schemas/pima.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	train, test, err := bench.Split(all, 200, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mlp, err := embedding.NewMLP(embedding.MLP{In: train.Dim(), Hidden: []int{4}, Out: 1, Radii: []float64{100, 100}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := must.Get(bench.Load(data, "schemas/pima.yaml"))(t)
+	train, test := must.Get2(bench.Split(all, 200, 1))(t)
+	mlp := must.Get(embedding.NewMLP(embedding.MLP{In: train.Dim(), Hidden: []int{4}, Out: 1, Radii: []float64{100, 100}}))(t)
 	for _, m := range []struct {
 		name    string
 		loss    engine.Loss
@@ -98,25 +90,16 @@ func leftOut(t *testing.T, b engine.Backend, loss engine.Loss, train, test *engi
 
 // correlations are those of predicted and exact changes in the raw file.
 func correlations(t *testing.T, path, model string) (pearson, rank float64) {
-	raw, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.Open(path))(t)
 	defer raw.Close()
 	in := csv.NewReader(raw)
 	in.Comment, in.LazyQuotes = '#', true
-	rows, err := in.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(in.ReadAll())(t)
 	var both [2][]float64
 	for _, row := range rows[1:] {
 		if row[0] == model {
 			for k := range both {
-				v, err := strconv.ParseFloat(row[2+k], 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := must.Get(strconv.ParseFloat(row[2+k], 64))(t)
 				both[k] = append(both[k], v)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 	randomiser "dyad/privacy/local"
 )
@@ -24,15 +25,9 @@ func TestGainOfTheSplit(t *testing.T) {
 		for _, pairs := range []int{1, 8} {
 			for _, epsilon := range []float64{0.5, 1, 2, 4, 8} {
 				m := randomiser.Direction{Dim: d, Bound: 1, Pairs: pairs}
-				response, exact, err := m.Participation(epsilon, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				response, exact := must.Get2(m.Participation(epsilon, 0))(t)
 				m.Epsilon = 0.8 * epsilon
-				sum, err := m.Channel()
-				if err != nil {
-					t.Fatal(err)
-				}
+				sum := must.Get(m.Channel())(t)
 				base := 0.0
 				for _, s := range []struct {
 					name     string
@@ -62,14 +57,9 @@ func variance(t *testing.T, c *randomiser.DirectionChannel, n int) float64 {
 	g[0] = 1
 	src, sum := privacy.NewSeededSource(1), 0.0
 	for range n {
-		msg, err := c.Send(g, src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		msg := must.Get(c.Send(g, src))(t)
 		clear(x)
-		if err := c.AddDecoded(x, 1, msg); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.AddDecoded(x, 1, msg))
 		for i, v := range x {
 			sum += (v - g[i]) * (v - g[i])
 		}

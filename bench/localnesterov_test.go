@@ -10,6 +10,7 @@ import (
 	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -22,20 +23,11 @@ func nesterovError(t *testing.T, epsilon, momentum, length float64) []float64 {
 	if epsilon == 0 {
 		protocol.Method = local.SGD
 	}
-	p, err := protocol.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(protocol.Plan())(t)
 	var errors []float64
 	for seed := range uint64(repeats) {
-		all, err := dataset.SyntheticScores(2*users, p.Dim, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		train, test, err := bench.Split(all, users, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must.Get(dataset.SyntheticScores(2*users, p.Dim, 1))(t)
+		train, test := must.Get2(bench.Split(all, users, seed))(t)
 		src := privacy.NewSeededSource(seed)
 		client, st := local.NewClient(p, src), p.Start()
 		x, g, v, sum := make([]float64, p.Dim), make([]float64, p.Dim), make([]float64, p.Dim), make([]float64, p.Dim)
@@ -43,13 +35,8 @@ func nesterovError(t *testing.T, epsilon, momentum, length float64) []float64 {
 			clear(g)
 			for _, u := range order[from : from+batch] {
 				train.Row(int(u), x)
-				m, err := client.Message(st, engine.Record{X: x, Y: train.Label(int(u))})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := p.AddEstimate(g, m); err != nil {
-					t.Fatal(err)
-				}
+				m := must.Get(client.Message(st, engine.Record{X: x, Y: train.Label(int(u))}))(t)
+				must.Do(t, p.AddEstimate(g, m))
 			}
 			before := slices.Clone(v)
 			for k, w := range st.W {

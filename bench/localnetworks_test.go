@@ -16,6 +16,7 @@ import (
 	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/engine/metrics"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -85,10 +86,7 @@ func (s localSetting) measure(t *testing.T) []float64 {
 	if !ok {
 		t.Fatal("no logistic loss")
 	}
-	phi, err := definition.Expression(engine.ExpressionOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	phi := must.Get(definition.Expression(engine.ExpressionOptions{}))(t)
 	var auc [2][]float64
 	var plan *local.Plan
 	for run := range uint64(localRuns) {
@@ -101,26 +99,15 @@ func (s localSetting) measure(t *testing.T) []float64 {
 		} else {
 			p.Radius, p.L2 = 5, 0.1
 		}
-		if plan, err = p.Plan(); err != nil {
-			t.Fatal(err)
-		}
-		st, err := local.Simulate(context.Background(), plan, train, privacy.NewSeededSource(run), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		plan = must.Get(p.Plan())(t)
+		st := must.Get(local.Simulate(context.Background(), plan, train, privacy.NewSeededSource(run), nil))(t)
 		for i, w := range [][]float64{st.Average(), st.W} {
 			m := &dyad.Model{Task: dyad.AUC, Weights: w}
 			if n := plan.Network; n != nil {
 				m.Network = &dyad.Network{Kind: "mlp", Features: plan.Dim, Hidden: []int{n.Hidden}, Dim: 1, Activation: "tanh", Clip: n.Clip, Gain: n.Gain}
 			}
-			scores, err := m.Score(test)
-			if err != nil {
-				t.Fatal(err)
-			}
-			a, err := metrics.AUC(scores, test.Labels())
-			if err != nil {
-				t.Fatal(err)
-			}
+			scores := must.Get(m.Score(test))(t)
+			a := must.Get(metrics.AUC(scores, test.Labels()))(t)
 			auc[i] = append(auc[i], a)
 		}
 	}
@@ -164,34 +151,20 @@ func localRecords(t *testing.T, data string, n int, seed uint64) *engine.Records
 			row[0] += 0.25 * y[i]
 		}
 	}
-	r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 }
 
 // What docs/local-networks.md says of the table, of the average of the iterates.
 func TestLocalNetworkClaims(t *testing.T) {
-	file, err := os.Open(filepath.Join("results", localNetworksFile))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Open(filepath.Join("results", localNetworksFile)))(t)
 	defer file.Close()
 	in := csv.NewReader(file)
 	in.Comment = '#'
-	rows, err := in.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(in.ReadAll())(t)
 	number := func(row []string, column string) float64 {
 		for i, name := range rows[0] {
 			if name == column {
-				v, err := strconv.ParseFloat(row[i], 64)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return v
+				return must.Get(strconv.ParseFloat(row[i], 64))(t)
 			}
 		}
 		t.Fatalf("no column %s", column)
@@ -239,10 +212,7 @@ func TestLocalNetworkClaims(t *testing.T) {
 		}
 	}
 	// The rows of the page's table are those of the file.
-	page, err := os.ReadFile(filepath.Join("..", "docs", "local-networks.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile(filepath.Join("..", "docs", "local-networks.md")))(t)
 	figure := func(model string, s localSetting) string {
 		s.model, s.epochs = model, 1
 		auc, se, _ := of(s)

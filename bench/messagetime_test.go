@@ -11,6 +11,7 @@ import (
 
 	"dyad/algorithms/local"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -40,20 +41,14 @@ type timing struct {
 }
 
 func (c timing) measure(b *testing.B) {
-	e, err := engine.NewExpression("linear", "-u", engine.ExpressionOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	e := must.Get(engine.NewExpression("linear", "-u", engine.ExpressionOptions{}))(b)
 	protocol := local.Protocol{
 		Method: c.method, Loss: e, Dim: c.d, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 10, Epochs: 1, Epsilon: c.epsilon, Pairs: c.pairs,
 	}
 	if c.kind == "network" {
 		protocol.Radius, protocol.L2, protocol.Users, protocol.Network = 0, 0, 1<<30, &local.Network{Hidden: 8, Gain: 4}
 	}
-	p, err := protocol.Plan()
-	if err != nil {
-		b.Fatal(err)
-	}
+	p := must.Get(protocol.Plan())(b)
 	client, st := local.NewClient(p, privacy.NewSeededSource(1)), p.Start()
 	records := [2]engine.Record{{X: make([]float64, c.d), Y: 1}, {X: make([]float64, c.d), Y: 1}}
 	records[0].X[0], records[1].X[0] = 1, 0.01
@@ -86,9 +81,7 @@ func (c timing) measure(b *testing.B) {
 		}
 		if c.kind == "choice" {
 			g := make([]float64, c.d)
-			if err := p.AddEstimate(g, m); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, p.AddEstimate(g, m))
 			if g[0] > 0 { // the gradient is -e_1, so the choice is not favoured; with several pairs nearly so
 				k = 1
 			}

@@ -11,6 +11,7 @@ import (
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
 	"dyad/internal/machine"
+	"dyad/internal/must"
 	"dyad/kernels"
 	"dyad/privacy"
 )
@@ -43,14 +44,8 @@ func BenchmarkMoments(b *testing.B) {
 		r := clippable(b, n, d)
 		for _, variant := range []kernels.Variant{kernels.Generic, kernels.Best} {
 			set := selected(b, variant)
-			k, err := cpu.Backend{Workers: 1, Variant: variant}.PlanMoments(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1})
-			if err != nil {
-				b.Fatal(err)
-			}
-			e, err := k.Bind(r)
-			if err != nil {
-				b.Fatal(err)
-			}
+			k := must.Get(cpu.Backend{Workers: 1, Variant: variant}.PlanMoments(engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1}))(b)
+			e := must.Get(k.Bind(r))(b)
 			for _, pass := range passes {
 				b.Run(fmt.Sprintf("n=%d/d=%d/%s/%v", n, d, pass.name, set.Variant()), func(b *testing.B) {
 					m := pass.of(d)
@@ -66,9 +61,7 @@ func BenchmarkMoments(b *testing.B) {
 					b.ReportMetric(work/seconds/peak, unit)
 				})
 			}
-			if err := e.Close(); err != nil {
-				b.Fatal(err)
-			}
+			must.Do(b, e.Close())
 		}
 	}
 }
@@ -83,37 +76,22 @@ func clippable(b *testing.B, n, d int) *engine.Records {
 			x[i*d+j] = (2*rng.Float64() - 1) * float64(1+i%16) / float64(d)
 		}
 	}
-	r, err := engine.AdoptRecords(x, y, d, engine.UnitBounds())
-	if err != nil {
-		b.Fatal(err)
-	}
-	return r
+	return must.Get(engine.AdoptRecords(x, y, d, engine.UnitBounds()))(b)
 }
 
 // BenchmarkMomentsTrain times algorithm moments from records in memory to the model, with and without logistic steps; cpu-s counts
 // all cores. What the models are worth is in plans synthetic and moments-steps.
 func BenchmarkMomentsTrain(b *testing.B) {
-	r, err := dataset.SyntheticAR1(*large, 20, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := must.Get(dataset.SyntheticAR1(*large, 20, 1))(b)
 	budget := privacy.Budget{Epsilon: 1, Delta: 1e-6}
 	for _, steps := range []int{0, 2} {
 		b.Run(fmt.Sprintf("n=%d/steps=%d", r.Len(), steps), func(b *testing.B) {
 			a := algorithms.Moments{Steps: steps}
-			s, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1}, 0, budget, algorithms.Certified)
-			if err != nil {
-				b.Fatal(err)
-			}
-			p, err := a.Plan(s)
-			if err != nil {
-				b.Fatal(err)
-			}
+			s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1}, 0, budget, algorithms.Certified))(b)
+			p := must.Get(a.Plan(s))(b)
 			start, runs := machine.ProcessorTime(), 0
 			for b.Loop() {
-				if _, err := algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(1)}); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(1)}))(b)
 				runs++
 			}
 			b.ReportMetric((machine.ProcessorTime()-start)/float64(runs), "cpu-s")

@@ -10,6 +10,7 @@ import (
 	"dyad/algorithms"
 	"dyad/engine"
 	"dyad/engine/embedding"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -27,10 +28,7 @@ const (
 // release, and their quotient; the best norm of each way is what counts.
 func TestWaysToClipNetworks(t *testing.T) {
 	c := claim{file: "networks-clipping.csv", columns: "loss,theta,way,clip,sensitivity,signal,noise,signal_to_noise", keys: 4}
-	r, err := xor()
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(xor())(t)
 	for _, at := range []struct {
 		dim  int
 		pair embedding.PairLoss
@@ -40,17 +38,11 @@ func TestWaysToClipNetworks(t *testing.T) {
 		{4, embedding.Bilinear{Of: engine.Logistic{}}, embedding.Output{Unit: true}},
 		{4, embedding.Distance{Of: engine.Logistic{}}, embedding.Output{Within: 1}},
 	} {
-		net, err := embedding.NewMLP(embedding.MLP{In: xorFeatures, Hidden: []int{8}, Out: at.dim})
-		if err != nil {
-			t.Fatal(err)
-		}
+		net := must.Get(embedding.NewMLP(embedding.MLP{In: xorFeatures, Hidden: []int{8}, Out: at.dim}))(t)
 		free := embedding.Loss{Model: embedding.Model{Network: net, Output: at.out}, Pair: at.pair, Clip: 1e6, Seed: 1}
 		for _, name := range []string{"start", "trained"} {
 			theta := pointOf(t, free, r, name == "trained")
-			whole, _, err := meanOfNetwork(free, r, theta)
-			if err != nil {
-				t.Fatal(err)
-			}
+			whole, _ := must.Get2(meanOfNetwork(free, r, theta))(t)
 			for exponent := -8; exponent <= 4; exponent++ {
 				for _, way := range []string{"jacobians", "pairs"} {
 					l := free
@@ -59,10 +51,7 @@ func TestWaysToClipNetworks(t *testing.T) {
 					}
 					key := fmt.Sprintf("%s,%s,%s,%g", at.pair.Name(), name, way, l.Clip)
 					c.lines = append(c.lines, claimed{key, name == "start" && exponent%4 == 0, func(t *testing.T) []float64 {
-						g, sensitivity, err := meanOfNetwork(l, r, theta)
-						if err != nil {
-							t.Fatal(err)
-						}
+						g, sensitivity := must.Get2(meanOfNetwork(l, r, theta))(t)
 						signal, noise := product(g, whole)/math.Sqrt(product(whole, whole)), sensitivity*math.Sqrt(float64(len(g)))
 						return []float64{sensitivity, signal, noise, signal / noise}
 					}})
@@ -81,16 +70,11 @@ func pointOf(t *testing.T, l embedding.Loss, r *engine.Records, trained bool) []
 		if !trained {
 			break
 		}
-		g, _, err := meanOfNetwork(l, r, theta)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g, _ := must.Get2(meanOfNetwork(l, r, theta))(t)
 		for k, v := range g {
 			theta[k] -= xorRate * v
 		}
-		if err := domain.Project(theta, math.Inf(1)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, domain.Project(theta, math.Inf(1)))
 	}
 	return theta
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // notNamed are the folders with a program that a page does not name.
@@ -20,16 +22,10 @@ func notNamed(page string, programs []string) (missing []string) {
 
 // TestReadmeNamesEveryProgram: README.md is the one page of all commands of the laboratory.
 func TestReadmeNamesEveryProgram(t *testing.T) {
-	page, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("README.md"))(t)
 	var programs []string
 	for _, pattern := range []string{"*/main.go", "*/*.sh"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(filepath.Glob(pattern))(t)
 		programs = append(programs, found...)
 	}
 	if len(programs) < 12 {

@@ -6,23 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // rawRows are the lines of a raw file by their columns.
 func rawRows(t *testing.T, name string) (rows []map[string]string) {
-	f, err := os.Open(filepath.Join("results", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(filepath.Join("results", name)))(t)
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.Comment = '#'
-	lines, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := must.Get(r.ReadAll())(t)
 	for _, line := range lines[1:] {
 		row := map[string]string{}
 		for i, column := range lines[0] {
@@ -43,10 +38,7 @@ func thousands(n int) string {
 
 // TestReadmeRows: the measured rows of README.md are those of the raw files that they name.
 func TestReadmeRows(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	readme := must.Get(os.ReadFile("../README.md"))(t)
 	var want []string
 	for _, row := range rawRows(t, "gradients-1e6.csv") {
 		if row["workers"] == "2" {
@@ -54,31 +46,18 @@ func TestReadmeRows(t *testing.T) {
 			if err != nil || row["gradients"] != "100" {
 				t.Fatalf("%v: %v", row, err)
 			}
-			peak, err := strconv.ParseFloat(row["peak_MB"], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			peak := must.Get(strconv.ParseFloat(row["peak_MB"], 64))(t)
 			want = append(want, fmt.Sprintf("100 in %.1f s", 100*seconds), fmt.Sprintf("peak %.0f MB", peak))
 		}
 	}
 	neighbours, closest, attacks := 0, 0.0, rawRows(t, "attacks.csv")
 	for _, row := range attacks {
-		n, err := strconv.Atoi(row["neighbours"])
-		if err != nil {
-			t.Fatal(err)
-		}
-		ratio, err := strconv.ParseFloat(row["closest_ratio"], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.Atoi(row["neighbours"]))(t)
+		ratio := must.Get(strconv.ParseFloat(row["closest_ratio"], 64))(t)
 		neighbours, closest = neighbours+n, max(closest, ratio)
 	}
 	want = append(want, fmt.Sprintf("%s configurations, %s neighbours", thousands(len(attacks)), thousands(neighbours)), fmt.Sprintf("closest ratio %.12f, none above 1", closest))
-	for _, w := range want {
-		if !strings.Contains(string(readme), w) {
-			t.Errorf("README.md does not have %q", w)
-		}
-	}
+	must.Contain(t, string(readme), want...)
 	if closest > 1 {
 		t.Error("a certificate is refuted")
 	}

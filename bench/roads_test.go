@@ -21,6 +21,7 @@ import (
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
 	"dyad/internal/machine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -45,9 +46,7 @@ func BenchmarkWholeRun(b *testing.B) {
 		c := exec.Command(*program, "train", "--data", *data, "--schema", *schema, "--epsilon", "1", "--delta", "1e-5", "--algorithm", "dpgdsc", "--steps", "100",
 			"--ledger", filepath.Join(folder, fmt.Sprint(run, ".jsonl")), "--out", filepath.Join(folder, fmt.Sprint(run, ".json")))
 		c.Stderr = os.Stderr
-		if err := c.Run(); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, c.Run())
 		used += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
 	}
 	b.ReportMetric(used.Seconds()/float64(run), "cpu-s")
@@ -75,9 +74,7 @@ func BenchmarkStream(b *testing.B) {
 					stream, t = newStream(b, records, o), 0
 				}
 				records.Row(t%cycle, x)
-				if _, err := stream.Step(context.Background(), x, records.Label(t%cycle)); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(stream.Step(context.Background(), x, records.Label(t%cycle)))(b)
 				t++
 			}
 			liveHeap(b)
@@ -87,28 +84,12 @@ func BenchmarkStream(b *testing.B) {
 
 // newStream starts onpairc.
 func newStream(b *testing.B, r *engine.Records, o algorithms.StreamOptions) *algorithms.Online {
-	spec, err := algorithms.NewStreamSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2, D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1},
-		o, 0, privacy.Budget{Epsilon: 1, Delta: privacy.DefaultDelta(o.Horizon)}, algorithms.Certified)
-	if err != nil {
-		b.Fatal(err)
-	}
-	a, err := algorithms.StreamByName("onpairc")
-	if err != nil {
-		b.Fatal(err)
-	}
-	plan, err := a.Plan(spec)
-	if err != nil {
-		b.Fatal(err)
-	}
-	session, err := privacy.NewPublicSession(privacy.NewSeededSource(1), plan.Events())
-	if err != nil {
-		b.Fatal(err)
-	}
-	stream, err := algorithms.NewStream(plan, session)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return stream
+	spec := must.Get(algorithms.NewStreamSpec(cpu.Backend{Workers: 1}, engine.Problem{N: 2, D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1},
+		o, 0, privacy.Budget{Epsilon: 1, Delta: privacy.DefaultDelta(o.Horizon)}, algorithms.Certified))(b)
+	a := must.Get(algorithms.StreamByName("onpairc"))(b)
+	plan := must.Get(a.Plan(spec))(b)
+	session := must.Get(privacy.NewPublicSession(privacy.NewSeededSource(1), plan.Events()))(b)
+	return must.Get(algorithms.NewStream(plan, session))(b)
 }
 
 // BenchmarkLocalStream times a visit of a local protocol with users whose records are made when they are visited, and of it the message.
@@ -116,12 +97,9 @@ func BenchmarkLocalStream(b *testing.B) {
 	logistic, _ := library(b, "logistic")
 	for _, shape := range []struct{ d, nonZeros int }{{18, 18}, {20_958, 52}} {
 		b.Run(fmt.Sprintf("d=%d/nonzeros=%d", shape.d, shape.nonZeros), func(b *testing.B) {
-			p, err := local.Protocol{
+			p := must.Get(local.Protocol{
 				Method: local.Prestige, Loss: logistic, Dim: shape.d, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: 1_000_000, Epochs: 1, Epsilon: 1, Threshold: -4,
-			}.Plan()
-			if err != nil {
-				b.Fatal(err)
-			}
+			}.Plan())(b)
 			st, client := p.Start(), local.NewClient(p, privacy.NewSeededSource(1))
 			rng := rand.New(rand.NewPCG(1, 1))
 			z := engine.Record{X: make([]float64, shape.d)}
@@ -153,14 +131,8 @@ func BenchmarkLocalStream(b *testing.B) {
 // BenchmarkPairsEpoch times one epoch over 1,000,000 pairs of 500,000 individuals, noise included: d = 58, d' = 16, batches of 1,000.
 func BenchmarkPairsEpoch(b *testing.B) {
 	const n, d, density, kappa = 500_000, 58, 2, 8
-	drawn, err := pairgraph.Draw(n, density, kappa, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
-	g, err := pairgraph.New(n, drawn)
-	if err != nil {
-		b.Fatal(err)
-	}
+	drawn := must.Get(pairgraph.Draw(n, density, kappa, 1))(b)
+	g := must.Get(pairgraph.New(n, drawn))(b)
 	r := rand.New(rand.NewPCG(1, 1))
 	x, labels := make([]float64, n*d), make([]bool, len(drawn))
 	for i := range x {
@@ -169,24 +141,16 @@ func BenchmarkPairsEpoch(b *testing.B) {
 	for i := range labels {
 		labels[i] = r.IntN(2) == 0
 	}
-	of, err := embedding.NewData(x, d, embedding.L2, 1, g, labels)
-	if err != nil {
-		b.Fatal(err)
-	}
-	p, err := pairs.Spec{
+	of := must.Get(embedding.NewData(x, d, embedding.L2, 1, g, labels))(b)
+	p := must.Get(pairs.Spec{
 		Individuals: n, Pairs: len(drawn), Dim: d, Bound: 1, Loss: embedding.Contrastive{Margin: 1}, Rows: 16, Kappa: kappa,
 		Batch: 1000, Epochs: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6},
-	}.Plan()
-	if err != nil {
-		b.Fatal(err)
-	}
+	}.Plan())(b)
 	for _, workers := range []int{1, 2} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			start, runs := machine.ProcessorTime(), 0
 			for b.Loop() {
-				if _, err := pairs.Run(context.Background(), of, nil, p, pairs.Options{Options: algorithms.Options{Public: true}, Workers: workers}); err != nil {
-					b.Fatal(err)
-				}
+				must.Get(pairs.Run(context.Background(), of, nil, p, pairs.Options{Options: algorithms.Options{Public: true}, Workers: workers}))(b)
 				runs++
 			}
 			b.ReportMetric((machine.ProcessorTime()-start)/float64(runs), "cpu-s")

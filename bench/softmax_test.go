@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/engine/embedding"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -84,10 +85,7 @@ func TestNoiseOfASoftmax(t *testing.T) {
 	ways := softmaxWays(2)
 	for _, name := range sortedKeys(ways) {
 		c.lines = append(c.lines, claimed{name, true, func(t *testing.T) []float64 {
-			p, err := ways[name].Plan()
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(ways[name].Plan())(t)
 			sigma, sensitivity, before := p.Noise().(privacy.Gaussian).Sigma, p.Certificate().Sensitivity(), p.Noise().(privacy.Gaussian)
 			if s := p.Spec; s.Sampling == pairs.Poisson {
 				c, err := privacy.PairSample{Group: s.Kappa, Pairs: s.Pairs, Rate: float64(s.Batch) / float64(s.Pairs), Expected: 1 / sensitivity}.Certify()
@@ -146,36 +144,22 @@ func sortedKeys(m map[string]pairs.Spec) []string {
 
 // recallOf trains by a specification and evaluates on other objects.
 func recallOf(t *testing.T, s pairs.Spec, seed uint64) []float64 {
-	p, err := s.Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(s.Plan())(t)
 	x, class := objects(softmaxObjects, seed)
 	var list []pairgraph.Pair
 	for i := range s.Pairs {
 		list = append(list, pairgraph.Pair{A: int32(2 * i), B: int32(2*i + 1)})
 	}
-	g, err := pairgraph.New(s.Individuals, list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := embedding.NewData(x, s.Dim, embedding.L2, 1, g, make([]bool, len(list)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(pairgraph.New(s.Individuals, list))(t)
+	data := must.Get(embedding.NewData(x, s.Dim, embedding.L2, 1, g, make([]bool, len(list))))(t)
 	if s.Pairs > 0 {
 		class = nil
 	}
-	run, err := pairs.Run(context.Background(), data, class, p, pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := must.Get(pairs.Run(context.Background(), data, class, p, pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}}))(t)
 	x, class = objects(softmaxObjects/2, 100+seed)
 	z := make([]float64, len(class)*softmaxRows)
 	if s.Network != nil {
-		if err := s.Network.Model.Embed(z, run.Weights, x, len(class)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.Network.Model.Embed(z, run.Weights, x, len(class)))
 	} else {
 		for i := range class {
 			for r := range softmaxRows {

@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/internal/machine"
+	"dyad/internal/must"
 )
 
 // BenchmarkSorted times whole gradients by the sorted method, d = 1, one worker. ratio is to plainSorted, which is the same on
@@ -23,19 +24,10 @@ func BenchmarkSorted(b *testing.B) {
 		for _, name := range []string{"hinge", "squared-hinge", "ramp"} {
 			b.Run(fmt.Sprintf("%s/n=%d", name, n), func(b *testing.B) {
 				expression, loss := library(b, name)
-				kernel, err := cpu.Backend{Workers: 1, Method: cpu.Sorted}.Plan(engine.Problem{N: n, D: 1, Bounds: r.Bounds(), Loss: loss, Radius: 1})
-				if err != nil {
-					b.Fatal(err)
-				}
-				e, err := kernel.Bind(r)
-				if err != nil {
-					b.Fatal(err)
-				}
+				kernel := must.Get(cpu.Backend{Workers: 1, Method: cpu.Sorted}.Plan(engine.Problem{N: n, D: 1, Bounds: r.Bounds(), Loss: loss, Radius: 1}))(b)
+				e := must.Get(kernel.Bind(r))(b)
 				defer e.Close()
-				plain, err := newPlainSorted(r, expression)
-				if err != nil {
-					b.Fatal(err)
-				}
+				plain := must.Get(newPlainSorted(r, expression))(b)
 				w, sum, want := []float64{0.9}, []float64{0}, 0.0
 				seconds, reference := perCall(b, func() error { return e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: n})) }, func() float64 {
 					start := machine.ProcessorTime()

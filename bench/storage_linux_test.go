@@ -20,6 +20,7 @@ import (
 	"dyad/engine/metrics"
 	"dyad/internal/machine"
 	"dyad/internal/machine/cases"
+	"dyad/internal/must"
 	"dyad/internal/pages"
 	"dyad/kernels"
 	"dyad/privacy/durable"
@@ -45,9 +46,7 @@ func smallPages(b *testing.B, f func()) {
 		b.Skipf("large pages cannot be switched off: %v", err)
 	}
 	f()
-	if err := unix.Prctl(unix.PR_SET_THP_DISABLE, 0, 0, 0, 0); err != nil {
-		b.Fatal(err)
-	}
+	must.Do(b, unix.Prctl(unix.PR_SET_THP_DISABLE, 0, 0, 0, 0))
 }
 
 // BenchmarkStorage times a near-linear gradient of one worker, and the AUC, in turns of all storages, so
@@ -70,13 +69,8 @@ func BenchmarkStorage(b *testing.B) {
 	if out == "" || b.Failed() {
 		return
 	}
-	text, err := json.MarshalIndent(map[string]any{"cpu": cases.CPUModel(), "go": runtime.Version(), "variant": kernels.Variants()[len(kernels.Variants())-1].String(), "lines": lines}, "", "\t")
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := durable.Write(out, false, true, nil, durable.Text(append(text, '\n'))); err != nil {
-		b.Fatal(err)
-	}
+	text := must.Get(json.MarshalIndent(map[string]any{"cpu": cases.CPUModel(), "go": runtime.Version(), "variant": kernels.Variants()[len(kernels.Variants())-1].String(), "lines": lines}, "", "\t"))(b)
+	must.Do(b, durable.Write(out, false, true, nil, durable.Text(append(text, '\n'))))
 }
 
 // benchStorage measures b.N rounds after one that is not counted.
@@ -90,50 +84,30 @@ func benchStorage(b *testing.B, n, d int) []storageLine {
 	w, dst := make([]float64, d), make([]float64, d)
 	w[0], w[d-1] = 0.6, 0.7
 	gradient := func(e engine.Evaluator) {
-		if err := e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: e.Kernel().Problem().N})); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: e.Kernel().Problem().N})))
 	}
 	add := func(name string, r *engine.Records) {
-		k, err := cpu.Backend{Workers: 1}.Plan(engine.Problem{N: r.Len(), D: d, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2})
-		if err != nil {
-			b.Fatal(err)
-		}
-		e, err := k.Bind(r)
-		if err != nil {
-			b.Fatal(err)
-		}
+		k := must.Get(cpu.Backend{Workers: 1}.Plan(engine.Problem{N: r.Len(), D: d, Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: 2}))(b)
+		e := must.Get(k.Bind(r))(b)
 		gradient(e) // uses its memory first
 		stores = append(stores, store{name, r, e})
 	}
 	smallPages(b, func() {
-		r, err := dataset.SyntheticScores(n, d, 1)
-		if err != nil {
-			b.Fatal(err)
-		}
+		r := must.Get(dataset.SyntheticScores(n, d, 1))(b)
 		add("float64, 4 KB pages", r)
 	})
 	small := stores[0].records
-	large, err := engine.AdoptRecords(append(pages.Make[float64](n * d)[:0], small.Dense()...), slices.Clone(small.Labels()), d, small.Bounds())
-	if err != nil {
-		b.Fatal(err)
-	}
+	large := must.Get(engine.AdoptRecords(append(pages.Make[float64](n * d)[:0], small.Dense()...), slices.Clone(small.Labels()), d, small.Bounds()))(b)
 	add("float64", large)
 	x := pages.Make[float32](n * d)
 	for i, v := range small.Dense() {
 		x[i] = engine.TowardZero(v)
 	}
-	narrow, err := engine.AdoptNarrowRecords(x, slices.Clone(small.Labels()), d, small.Bounds())
-	if err != nil {
-		b.Fatal(err)
-	}
+	narrow := must.Get(engine.AdoptNarrowRecords(x, slices.Clone(small.Labels()), d, small.Bounds()))(b)
 	add("float32", narrow)
 	mapped := packed(b, n, d)
 	add("float32, mapped", mapped)
-	keep, _, err := dataset.Split(n, 0.8, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
+	keep, _ := must.Get2(dataset.Split(n, 0.8, 1))(b)
 	add("float32, mapped, 80 % of the records", mapped.Subset(keep))
 
 	seconds := make([][]float64, len(stores))
@@ -164,16 +138,11 @@ func benchStorage(b *testing.B, n, d int) []storageLine {
 
 // benchAUC is the AUC of n scores, whose scratch asks for large pages; before, nothing gave them.
 func benchAUC(b *testing.B, n int) []storageLine {
-	r, err := dataset.SyntheticScores(n, 1, 2)
-	if err != nil {
-		b.Fatal(err)
-	}
+	r := must.Get(dataset.SyntheticScores(n, 1, 2))(b)
 	auc := func() float64 {
 		debug.FreeOSMemory() // so that the memory is new to the system
 		start := machine.ProcessorTime()
-		if _, err := metrics.AUC(r.Dense(), r.Labels()); err != nil {
-			b.Fatal(err)
-		}
+		must.Get(metrics.AUC(r.Dense(), r.Labels()))(b)
 		return machine.ProcessorTime() - start
 	}
 	var before, now []float64
@@ -199,26 +168,13 @@ func newStorageLine(what string, records, d int, name string, seconds, before []
 // packed are records of a pack.
 func packed(b *testing.B, n, d int) *engine.Records {
 	b.Helper()
-	s, err := dataset.UniformSchema(d)
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := must.Get(dataset.UniformSchema(d))(b)
 	s.Store = dataset.StoreFloat32
 	dir := b.TempDir()
 	name := filepath.Join(dir, "bench.dyadpack")
-	f, err := os.Create(name)
-	if err != nil {
-		b.Fatal(err)
-	}
-	if _, err := dataset.PackUniform(f, n, s, 1, dataset.PackOptions{Folder: dir}); err != nil {
-		b.Fatal(err)
-	}
-	if err := f.Close(); err != nil {
-		b.Fatal(err)
-	}
-	data, err := dataset.Load(name, s, dataset.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	f := must.Get(os.Create(name))(b)
+	must.Get(dataset.PackUniform(f, n, s, 1, dataset.PackOptions{Folder: dir}))(b)
+	must.Do(b, f.Close())
+	data := must.Get(dataset.Load(name, s, dataset.Options{}))(b)
 	return data.Records
 }

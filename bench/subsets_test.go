@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/dsp/fourier"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -42,9 +43,7 @@ func TestWithoutReplacementGap(t *testing.T) {
 
 func worst(t *testing.T, e account.Event, delta float64) float64 {
 	a := &account.PLD{}
-	if err := a.Compose(e); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, a.Compose(e))
 	return a.Epsilon(delta)
 }
 

@@ -19,6 +19,7 @@ import (
 	"dyad/engine/embedding"
 	"dyad/engine/enginetest"
 	"dyad/engine/pairgraph"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 	randomiser "dyad/privacy/local"
@@ -39,15 +40,8 @@ func (h halved) Constants(b engine.Bounds, radius float64) (engine.Constants, er
 
 func try(t *testing.T, c configuration, tries int) finding {
 	t.Helper()
-	ready, err := c.plan()
-	if err != nil {
-		t.Fatalf("%s, %s, %s: %v", c.area, c.algorithm, c.options, err)
-	}
-	found, err := ready(context.Background(), tries, rand.New(rand.NewPCG(1, 2)))
-	if err != nil {
-		t.Fatalf("%s, %s, %s: %v", c.area, c.algorithm, c.options, err)
-	}
-	return found
+	ready := must.Get(c.plan())(t, c.area, c.algorithm, c.options)
+	return must.Get(ready(context.Background(), tries, rand.New(rand.NewPCG(1, 2))))(t, c.area, c.algorithm, c.options)
 }
 
 // drawn is a planned configuration.
@@ -145,10 +139,7 @@ func listed(b engine.Backend) engine.Backend {
 // A slope that depends on where the pair is computed is found, and the sound backend is
 // the control.
 func TestSlopesThatDependOnThePlaceAreFound(t *testing.T) {
-	hinge, err := formula{text: "max(0, -u)", kinks: []float64{0}}.candidate(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hinge := must.Get(formula{text: "max(0, -u)", kinks: []float64{0}}.candidate(false))(t)
 	hinge.ranges = 1
 	for _, defect := range []bool{false, true} {
 		worst := finding{}
@@ -157,25 +148,14 @@ func TestSlopesThatDependOnThePlaceAreFound(t *testing.T) {
 			work := draw(hinge, false, rng)
 			work.n, work.problem.N, work.problem.LabelValues, work.levels = 40, 40, 0, 2
 			work.backend.Method = 0
-			spec, err := algorithms.NewSpec(work.backend, work.problem, 0, standard, algorithms.Certified)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := must.Get(algorithms.NewSpec(work.backend, work.problem, 0, standard, algorithms.Certified))(t)
 			if defect {
-				if spec.Kernel, err = listed(work.backend).Plan(work.problem); err != nil {
-					t.Fatal(err)
-				}
+				spec.Kernel = must.Get(listed(work.backend).Plan(work.problem))(t)
 			}
-			p, err := algorithms.GradientPerturbation{Steps: 2}.Plan(spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found, err := climb(func(i int, rng *rand.Rand) query { return work.query(i, hinge.kinks, rng) },
+			p := must.Get(algorithms.GradientPerturbation{Steps: 2}.Plan(spec))(t)
+			found := must.Get(climb(func(i int, rng *rand.Rand) query { return work.query(i, hinge.kinks, rng) },
 				func(q query, rng *rand.Rand) query { q.instance = work.change(q.instance, rng); return q },
-				func(ctx context.Context, q query) (attempt, error) { return work.moved(ctx, p, q) })(context.Background(), 60, rng)
-			if err != nil {
-				t.Fatal(err)
-			}
+				func(ctx context.Context, q query) (attempt, error) { return work.moved(ctx, p, q) })(context.Background(), 60, rng))(t)
 			worst.add(attempt{ratio: found.ratio})
 		}
 		if refuted(worst.ratio) != defect {
@@ -188,39 +168,24 @@ func TestSlopesThatDependOnThePlaceAreFound(t *testing.T) {
 // of tuples of half its size, are found.
 func TestDefectsOfPairsAreFound(t *testing.T) {
 	star := []pairgraph.Pair{{A: 0, B: 1}, {A: 2, B: 0}, {A: 0, B: 3}, {A: 4, B: 0}}
-	g, err := pairgraph.New(5, star)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must.Get(pairgraph.New(5, star))(t)
 	for _, sampling := range []pairs.Sampling{pairs.Fixed, pairs.Poisson} {
 		for kappa := 1; kappa <= 4; kappa += 3 {
 			s := pairs.Spec{Individuals: 5, Pairs: 4, Dim: 2, Bound: 1, Loss: embedding.Contrastive{Margin: 1e6}, Unit: pairs.Group, Kappa: kappa, Batch: 4, Epochs: 1, Clip: 1e-6, Sampling: sampling, Budget: standard}
-			p, err := s.Plan()
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must.Get(s.Plan())(t)
 			a := paired{p.Spec, p, g, 1}
 			if sampling == pairs.Poisson && kappa == 1 {
 				continue // what is counted are the pairs in a batch: see the accountants for kappa
 			}
-			found, err := a.attack(pairs.Individual, 4)(context.Background(), 40, rand.New(rand.NewPCG(5, 6)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(a.attack(pairs.Individual, 4)(context.Background(), 40, rand.New(rand.NewPCG(5, 6))))(t)
 			if refuted(found.ratio) != (kappa == 1) || found.violation != "" {
 				t.Errorf("%s batches, planned for kappa %d of 4: ratio %v %s", sampling, kappa, found.ratio, found.violation)
 			}
 		}
 	}
-	p, err := (pairs.Spec{Individuals: 6, Dim: 1, Bound: 1, Loss: embedding.Contrastive{Margin: 1e6}, Tuple: 3, Epochs: 1, Clip: 1e-6, Budget: standard}).Plan()
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get((pairs.Spec{Individuals: 6, Dim: 1, Bound: 1, Loss: embedding.Contrastive{Margin: 1e6}, Tuple: 3, Epochs: 1, Clip: 1e-6, Budget: standard}).Plan())(t)
 	for _, factor := range []float64{1, 0.5} {
-		found, err := attackTuples(p, 1, factor*p.Certificate().Sensitivity())(context.Background(), 60, rand.New(rand.NewPCG(7, 8)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := must.Get(attackTuples(p, 1, factor*p.Certificate().Sensitivity())(context.Background(), 60, rand.New(rand.NewPCG(7, 8))))(t)
 		if refuted(found.ratio) != (factor < 1) {
 			t.Errorf("tuples, certificate times %v: ratio %v", factor, found.ratio)
 		}
@@ -235,10 +200,7 @@ func TestHalvedTheoremsAreFound(t *testing.T) {
 				naive, certified, err := r.draw(rng)
 				return naive, factor * certified, err
 			}}
-			found, err := short.attack()(context.Background(), 3, rand.New(rand.NewPCG(1, 1)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(short.attack()(context.Background(), 3, rand.New(rand.NewPCG(1, 1))))(t)
 			if refuted(found.ratio) != (factor < 1) {
 				t.Errorf("%s times %v: ratio %v", r.name, factor, found.ratio)
 			}
@@ -264,10 +226,7 @@ func TestOptimisticAccountantsAreFound(t *testing.T) {
 				}
 				return &account.PLD{}
 			}
-			found, err := accountant(e.draw, fresh)(context.Background(), 2, rand.New(rand.NewPCG(2, 1)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := must.Get(accountant(e.draw, fresh)(context.Background(), 2, rand.New(rand.NewPCG(2, 1))))(t)
 			if refuted(found.ratio) != defect {
 				t.Errorf("%s, epsilon over 1.1: %t, ratio %v", e.name, defect, found.ratio)
 			}
@@ -289,30 +248,13 @@ func TestPrintedEpsilonsAreRefuted(t *testing.T) {
 			l2 = 0.1
 		}
 		a, _ := set(a, map[string]any{"Steps": 3, "BatchRecords": 4})
-		spec, err := algorithms.NewSpec(c.backend, c.problem, l2, standard, algorithms.Certified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := a.Plan(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, _, err := c.records(c.propose(0, rng))
-		if err != nil {
-			t.Fatal(err)
-		}
-		ev, err := p.Spec.Kernel.Bind(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		session, err := quietly(1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		spec := must.Get(algorithms.NewSpec(c.backend, c.problem, l2, standard, algorithms.Certified))(t)
+		p := must.Get(a.Plan(spec))(t)
+		data, _ := must.Get2(c.records(c.propose(0, rng)))(t)
+		ev := must.Get(p.Spec.Kernel.Bind(data))(t)
+		session := must.Get(quietly(1))(t)
 		watch := &attack.Recorder{Session: session}
-		if _, err := a.Train(context.Background(), ev, p, watch, algorithms.Tracker{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(a.Train(context.Background(), ev, p, watch, algorithms.Tracker{}))(t)
 		for _, factor := range []float64{1, 0.9} {
 			g := p.Guarantee
 			g.Epsilon *= factor
@@ -327,14 +269,8 @@ func TestPrintedEpsilonsAreRefuted(t *testing.T) {
 func TestDoubledLocalEpsilonsAreFound(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 3))
 	for _, method := range []local.Method{local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW} {
-		linear, err := engine.NewExpression("linear", "-u", engine.ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, _, err := protocol(method, 2, rng)
-		if err != nil {
-			t.Fatal(err)
-		}
+		linear := must.Get(engine.NewExpression("linear", "-u", engine.ExpressionOptions{}))(t)
+		p, _ := must.Get2(protocol(method, 2, rng))(t)
 		p.Loss, p.Pairs = linear, 1
 		p.Dim, p.Threshold, p.ResponseShare, p.Bias = 1, 0.3, 0, 2
 		found := try(t, messages(configuration{}, p), 20)
@@ -352,18 +288,12 @@ func TestParticipationIsEnumerated(t *testing.T) {
 		for pairs := range 4 {
 			for favoured := range pairs + 1 {
 				m := randomiser.Direction{Dim: 1, Bound: 3, Epsilon: epsilon, Pairs: pairs + 1, Favoured: favoured + 1}
-				c, err := m.Channel()
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(m.Channel())(t)
 				f, o := directionLaw(m)
 				if mean := float64(m.Favoured) * (f - o); math.Abs(mean-m.Bound/c.Scale()) > 1e-9*mean {
 					t.Errorf("%+v: a sign has mean %v, its scale says %v", m, mean, m.Bound/c.Scale())
 				}
-				r, split, err := m.Participation(epsilon, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				r, split := must.Get2(m.Participation(epsilon, 0))(t)
 				if ratio := participation(r, split) / epsilon; refuted(ratio) || ratio < 1-1e-9 {
 					t.Errorf("%+v, split: ratio %v, want 1", m, ratio)
 				}
@@ -385,9 +315,7 @@ func TestTheTableIsReproducible(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		o := options{seed: 5, neighbours: 8, budget: 1, quick: true, workers: workers, areas: []string{"pairs", "tuples"}, log: io.Discard}
 		var out bytes.Buffer
-		if err := o.attack(context.Background(), &out, nil); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, o.attack(context.Background(), &out, nil))
 		tables[workers] = out.String()
 	}
 	if tables[1] != tables[3] || strings.Count(tables[1], "holds") < 100 {
@@ -416,24 +344,15 @@ func TestHalvedNetworksAreFound(t *testing.T) {
 	found := 0
 	for seed := range uint64(12) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		c, drawn, err := drawNetwork(rng)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c, drawn := must.Get2(drawNetwork(rng))(t)
 		spec, err := algorithms.NewSpec(drawn.engine(), drawn.problem, 0, drawn.budget, algorithms.Certified)
 		if err != nil {
 			continue
 		}
 		spec.Constants.PairDiameter /= 2
-		p, err := algorithms.GradientPerturbation{Steps: 1}.Plan(spec)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(algorithms.GradientPerturbation{Steps: 1}.Plan(spec))(t)
 		for i := range 40 {
-			a, err := drawn.moved(context.Background(), p, drawn.query(i, c.kinks, rng))
-			if err != nil {
-				t.Fatal(err)
-			}
+			a := must.Get(drawn.moved(context.Background(), p, drawn.query(i, c.kinks, rng)))(t)
 			if a.ratio > 1 {
 				found++
 				break

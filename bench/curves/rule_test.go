@@ -13,6 +13,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"dyad/algorithms"
+	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
 )
@@ -24,13 +25,8 @@ const mostLoss = 0.002
 func shrunkRows(t *testing.T, name string) map[cell]line {
 	t.Helper()
 	summary := t.TempDir() + "/summary.csv"
-	if err := summarize("../results/"+name+".csv", summary, false); err != nil {
-		t.Fatal(err)
-	}
-	again, err := os.ReadFile(summary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, summarize("../results/"+name+".csv", summary, false))
+	again := must.Get(os.ReadFile(summary))(t)
 	if committed, err := os.ReadFile("../results/" + name + "-summary.csv"); err != nil || string(committed) != string(again) {
 		t.Errorf("results/%s-summary.csv is not the summary of results/%[1]s.csv (-summary writes it): %v", name, err)
 	}
@@ -87,10 +83,7 @@ func TestRuleLosesNothing(t *testing.T) {
 
 // On the lists of other data docs/curves.md has the counts, and the cells that shrinkage leaves above the limit are two of the 27.
 func TestDocsOtherData(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/curves.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/curves.md"))(t)
 	rows := shrunkRows(t, "curves-shrunk")
 	for _, of := range []struct {
 		basis string
@@ -120,10 +113,7 @@ func TestDocsOtherData(t *testing.T) {
 
 // A spike loses nothing on the data that the rule was made on, and docs/curves.md counts the cells of all data where it loses.
 func TestDocsSpikes(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/curves.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/curves.md"))(t)
 	shrunkRows(t, "curves-spike-last")
 	shrunkRows(t, "curves-oracle")
 	rows := shrunkRows(t, "curves-spike")
@@ -147,25 +137,13 @@ func TestDocsSpikes(t *testing.T) {
 
 // The table of docs/curves.md on the default is the mean of the runs in its raw file, and the default loses nowhere more than noise.
 func TestDocsDefault(t *testing.T) {
-	doc, err := os.ReadFile("../../docs/curves.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open("../results/basis-default.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(os.ReadFile("../../docs/curves.md"))(t)
+	f := must.Get(os.Open("../results/basis-default.csv"))(t)
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(f).ReadAll())(t)
 	auc := map[string]map[string][]float64{} // by data and epsilon, then by basis, in the order of splits
 	for _, r := range rows[1:] {
-		v, err := strconv.ParseFloat(r[4], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must.Get(strconv.ParseFloat(r[4], 64))(t)
 		of := "| " + r[0] + " | " + r[1] + " |"
 		if auc[of] == nil {
 			auc[of] = map[string][]float64{}
@@ -206,22 +184,14 @@ func (c cell) with(basis string) cell {
 
 func readSummary(t *testing.T, path string) map[cell]line {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Open(path))(t)
 	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(csv.NewReader(f).ReadAll())(t)
 	all := map[cell]line{}
 	for _, r := range rows[1:] {
 		var v [5]float64
 		for k, at := range []int{1, 2, 4, 9, 10} {
-			if v[k], err = strconv.ParseFloat(r[at], 64); err != nil {
-				t.Fatal(err)
-			}
+			v[k] = must.Get(strconv.ParseFloat(r[at], 64))(t)
 		}
 		c := cell{data: r[0], n: int(v[0]), epsilon: v[1], basis: r[3]}
 		all[c] = line{c, int(v[2]), v[3], v[4]}
@@ -231,27 +201,16 @@ func readSummary(t *testing.T, path string) map[cell]line {
 
 // Every row of a table in docs/curves.md is a row of a summary, and says rightly whether the rule takes it.
 func TestDocsCurves(t *testing.T) {
-	text, err := os.ReadFile("../../docs/curves.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/curves.md"))(t)
 	summary := t.TempDir() + "/summary.csv"
-	if err := summarize("../results/curves-interactions.csv", summary, true); err != nil {
-		t.Fatal(err)
-	}
-	again, err := os.ReadFile(summary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, summarize("../results/curves-interactions.csv", summary, true))
+	again := must.Get(os.ReadFile(summary))(t)
 	if committed, err := os.ReadFile("../results/curves-interactions-summary.csv"); err != nil || string(committed) != string(again) {
 		t.Errorf("results/curves-interactions-summary.csv is not the summary of its raw rows (-interactions -summary writes it): %v", err)
 	}
 	known := map[string]bool{}
 	for _, name := range []string{"curves", "curves-held-out", "curves-shrunk", "curves-shrunk-development", "curves-shrunk-last", "curves-spike", "curves-spike-last", "curves-interactions"} {
-		f, err := os.ReadFile("../results/" + name + "-summary.csv")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.ReadFile("../results/" + name + "-summary.csv"))(t)
 		for _, l := range strings.Split(string(f), "\n") {
 			if r := strings.Split(l, ","); len(r) == 11 {
 				known[strings.Join([]string{r[0], r[1], r[2], r[3], r[5], r[8], r[9], r[10]}, " | ")] = true
@@ -280,10 +239,7 @@ func TestDocsCurves(t *testing.T) {
 // often the choice and the oracle took the same pairs.
 func choiceRows(t *testing.T) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile("../results/choice.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../results/choice.csv"))(t)
 	type cell struct {
 		auc   float64
 		pairs string
@@ -291,10 +247,7 @@ func choiceRows(t *testing.T) map[string]bool {
 	kinds, all := map[string]map[string]map[string]cell{}, map[string]bool{} // by data, n and epsilon, by split, by kind
 	for _, l := range strings.Split(strings.TrimSpace(string(text)), "\n")[1:] {
 		r := strings.Split(l, ",")
-		auc, err := strconv.ParseFloat(r[6], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		auc := must.Get(strconv.ParseFloat(r[6], 64))(t)
 		of := strings.Join(r[:3], " | ")
 		if kinds[of] == nil {
 			kinds[of] = map[string]map[string]cell{}

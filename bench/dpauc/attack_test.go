@@ -3,6 +3,8 @@ package main
 import (
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func normals(seed uint64, n int, mean float64) []float64 {
@@ -39,10 +41,7 @@ func TestBound(t *testing.T) {
 // of ordinary data goes, do not. Opacus says the same
 // of both losses.
 func TestAttacksSayWhatThePageSays(t *testing.T) {
-	cases, err := readAttacks("../results")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cases := must.Get(readAttacks("../results"))(t)
 	// The noiseless moves in clips from which the claim is refuted.
 	broken := map[string]float64{"opacus constructed": 100, "opacus constructed, batches": 100, "opacus ordinary, 1 positives": 4, "jax-privacy rest of the batch": 100}
 	seen, warnings := 0, ""

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 var (
@@ -44,10 +46,7 @@ func comparisonDefects(comparison, attack, auc string) (defects []string) {
 func TestComparisonQuotesThePages(t *testing.T) {
 	var text [3]string
 	for i, name := range []string{"comparison", "pairwise-dpsgd", "dpauc"} {
-		b, err := os.ReadFile("../../docs/" + name + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must.Get(os.ReadFile("../../docs/" + name + ".md"))(t)
 		text[i] = string(b)
 	}
 	if d := comparisonDefects(text[0], text[1], text[2]); d != nil {

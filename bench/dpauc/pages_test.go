@@ -11,19 +11,14 @@ import (
 	"testing"
 
 	"dyad/internal/experiment"
+	"dyad/internal/must"
 )
 
 // TestPagesAreMadeOfTheRawFiles: every number of both pages follows from the raw files, computed again here.
 func TestPagesAreMadeOfTheRawFiles(t *testing.T) {
 	for _, name := range []string{"pairwise-dpsgd", "dpauc"} {
-		want, err := page(name, "../results")
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(filepath.Join("../../docs", name+".md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must.Get(page(name, "../results"))(t)
+		got := must.Get(os.ReadFile(filepath.Join("../../docs", name+".md")))(t)
 		if !bytes.Equal(got, want) {
 			t.Errorf("docs/%s.md is not what the raw files give: go -C bench run ./dpauc -pages", name)
 		}
@@ -40,23 +35,12 @@ func TestPagesFollowTheRawFiles(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for _, name := range []string{"dpauc.csv", "dpauc-attack-opacus.csv", "dpauc-attack-jax.csv", "dpauc-attack-diffprivlib.csv", "audits.csv", "audits-moments.csv"} {
-			text, err := os.ReadFile(filepath.Join("../results", name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(filepath.Join("../results", name)))(t)
+			must.Do(t, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 		}
-		before, err := page(c.page, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := must.Get(page(c.page, dir))(t)
 		path := filepath.Join(dir, c.file)
-		comments, rows, err := table(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		comments, rows := must.Get2(table(path))(t)
 		var b strings.Builder
 		b.WriteString(strings.Join(comments, "\n") + "\n")
 		var head []string
@@ -74,13 +58,8 @@ func TestPagesFollowTheRawFiles(t *testing.T) {
 			_ = out.Write(line)
 		}
 		out.Flush()
-		if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		after, err := page(c.page, dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(b.String()), 0o600))
+		after := must.Get(page(c.page, dir))(t)
 		if bytes.Equal(before, after) {
 			t.Errorf("%s does not follow %s of %s", c.page, c.column, c.file)
 		}
@@ -90,10 +69,7 @@ func TestPagesFollowTheRawFiles(t *testing.T) {
 // TestCells: the cells of a plan are its runs, each once, and one runs with the numbers of the whole plan.
 func TestCells(t *testing.T) {
 	for _, name := range []string{"dpauc", "dpauc-large"} {
-		p, err := experiment.Load("../plans/" + name + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(experiment.Load("../plans/" + name + ".yaml"))(t)
 		if got, want := len(cells(p)), len(p.Data)*len(methods); got != want {
 			t.Errorf("%s has %d cells, and the page %d methods of its data", name, got, want)
 		}
@@ -103,41 +79,25 @@ func TestCells(t *testing.T) {
 			}
 		}
 	}
-	whole, err := experiment.Parse("small", "../plans", []byte(`
+	whole := must.Get(experiment.Parse("small", "../plans", []byte(`
 title: Small
 data: [{name: clinical, synthetic: clinical, records: 300, seed: 1, n: [200]}]
 epsilon: [1]
 delta: 1e-5
 splits: 2
 algorithms: [{name: moments}, {name: gradient-perturbation}]
-`))
-	if err != nil {
-		t.Fatal(err)
-	}
+`)))(t)
 	dir := t.TempDir()
-	if err := whole.Run(context.Background(), filepath.Join(dir, "whole.csv"), experiment.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := whole.Rows(filepath.Join(dir, "whole.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, whole.Run(context.Background(), filepath.Join(dir, "whole.csv"), experiment.Options{}))
+	rows := must.Get(whole.Rows(filepath.Join(dir, "whole.csv")))(t)
 	values := map[string]float64{}
 	for _, r := range rows {
 		values[r.Algorithm+string(rune('0'+r.Split))] = r.Value
 	}
 	for _, c := range cells(whole) {
-		part, err := c.plan(whole, "../plans")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := part.Run(context.Background(), c.path(dir), experiment.Options{}); err != nil {
-			t.Fatal(err)
-		}
-		rows, err := part.Rows(c.path(dir))
-		if err != nil {
-			t.Fatal(err)
-		}
+		part := must.Get(c.plan(whole, "../plans"))(t)
+		must.Do(t, part.Run(context.Background(), c.path(dir), experiment.Options{}))
+		rows := must.Get(part.Rows(c.path(dir)))(t)
 		for _, r := range rows {
 			if v, ok := values[r.Algorithm+string(rune('0'+r.Split))]; !ok || v != r.Value {
 				t.Errorf("%s, split %d: %g in its cell, %g in the plan", r.Algorithm, r.Split, r.Value, v)
@@ -164,21 +124,14 @@ func TestAhead(t *testing.T) {
 
 // TestMissing: files that are not there are named with the command that fetches them.
 func TestMissing(t *testing.T) {
-	p, err := experiment.Load("../plans/dpauc.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(experiment.Load("../plans/dpauc.yaml"))(t)
 	dir := t.TempDir()
 	if gone := p.MissingFiles([]string{dir}); !strings.Contains(strings.Join(gone, "\n"), "dyad data fetch adult") {
 		t.Error(gone)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "adult"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "adult"), 0o700))
 	for _, name := range []string{"adult.data.gz", "adult.test"} {
-		if err := os.WriteFile(filepath.Join(dir, "adult", name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, "adult", name), nil, 0o600))
 	}
 	if gone := p.MissingFiles([]string{dir}); strings.Contains(strings.Join(gone, "\n"), "adult") {
 		t.Error(gone)

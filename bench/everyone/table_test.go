@@ -7,39 +7,25 @@ import (
 	"testing"
 
 	"dyad/internal/experiment"
+	"dyad/internal/must"
 )
 
 // load is the table of a raw file; the plan has schemas relative to the laboratory.
 func load(t *testing.T, raw string) *everyone {
 	t.Helper()
-	p, err := experiment.Load(filepath.Join("..", planFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := read(p, raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
+	p := must.Get(experiment.Load(filepath.Join("..", planFile)))(t)
+	return must.Get(read(p, raw))(t)
 }
 
 // TestPagesAreMadeOfTheRawFile: what the pages quote and everyone-summary.csv follow from everyone.csv, computed again here.
 func TestPagesAreMadeOfTheRawFile(t *testing.T) {
-	raw, err := os.ReadFile("../results/everyone.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("../results/everyone.csv"))(t)
 	e := load(t, "../results/everyone.csv")
 	wrong := func(e *everyone) (out []string) {
 		check := func(name, want string) {
-			got, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must.Get(os.ReadFile(name))(t)
 			if name != "../results/everyone-summary.csv" {
-				if want, err = within(string(got), want); err != nil {
-					t.Fatalf("%s: %v", name, err)
-				}
+				want = must.Get(within(string(got), want))(t, name)
 			}
 			if string(got) != want {
 				out = append(out, name)
@@ -64,9 +50,7 @@ func TestPagesAreMadeOfTheRawFile(t *testing.T) {
 		}
 		b.WriteString(line)
 	}
-	if err := os.WriteFile(changed, []byte(b.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(changed, []byte(b.String()), 0o600))
 	if out := wrong(load(t, changed)); len(out) != 3 {
 		t.Errorf("another AUC of a peer is found in %q alone", out)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine/cuda"
+	"dyad/internal/must"
 )
 
 // sheet is what predictions need of a data sheet in engine/cuda/gpus.json.
@@ -77,27 +78,17 @@ func (g sheet) predicted() cuda.Models {
 
 // TestPredictedTimes: engine/cuda/predicted.json has the predictions for the data sheets. DYAD_PREDICTED_OUT names the file to write it to.
 func TestPredictedTimes(t *testing.T) {
-	text, err := os.ReadFile("../../engine/cuda/gpus.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../engine/cuda/gpus.json"))(t)
 	var sheets []sheet
-	if err := json.Unmarshal(text, &sheets); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(text, &sheets))
 	var all cuda.Models
 	for _, g := range sheets {
 		all = append(all, g.predicted()...)
 	}
-	want, err := json.MarshalIndent(all, "", "\t")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must.Get(json.MarshalIndent(all, "", "\t"))(t)
 	want = append(want, '\n')
 	if out := os.Getenv("DYAD_PREDICTED_OUT"); out != "" {
-		if err := os.WriteFile(out, want, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(out, want, 0o644))
 		return
 	}
 	if got, err := os.ReadFile("../../engine/cuda/predicted.json"); err != nil || !bytes.Equal(got, want) {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -76,10 +77,7 @@ func rehearse(t *testing.T, root, command string, env ...string) rehearsal {
 		return r
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must.Get(gzip.NewReader(f))(t)
 	for archive := tar.NewReader(z); ; {
 		h, err := archive.Next()
 		if err == io.EOF {
@@ -88,10 +86,7 @@ func rehearse(t *testing.T, root, command string, env ...string) rehearsal {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := io.ReadAll(archive)
-		if err != nil {
-			t.Fatal(err)
-		}
+		body := must.Get(io.ReadAll(archive))(t)
 		r.files[filepath.Base(h.Name)] = string(body)
 	}
 }
@@ -99,10 +94,7 @@ func rehearse(t *testing.T, root, command string, env ...string) rehearsal {
 // commands are those of README.md, with their budgets in seconds.
 func commands(t *testing.T) []string {
 	t.Helper()
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("README.md"))(t)
 	found := regexp.MustCompile(`(?m)^OUT=.*$`).FindAllString(string(text), -1)
 	if len(found) != 3 {
 		t.Fatalf("README.md has the commands %q, want three", found)
@@ -120,12 +112,8 @@ func tools(t *testing.T, root string) {
 		"ncu": run, "compute-sanitizer": run,
 		"nvidia-smi": "#!/bin/bash\ncase \"$*\" in *-lms*) while sleep .1; do echo '2026/01/01, 1980, 3201, 300, 40'; done ;; *) echo clocks ;; esac\n",
 	} {
-		if err := os.MkdirAll(at, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(at, name), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(at, 0o755))
+		must.Do(t, os.WriteFile(filepath.Join(at, name), []byte(text), 0o755))
 	}
 }
 
@@ -145,16 +133,10 @@ func words(r rehearsal) map[string]string {
 // TestRehearsal runs the commands of README.md in a clean copy.
 func TestRehearsal(t *testing.T) {
 	root := copied(t)
-	bundle, err := filepath.Glob(filepath.Join(root, "bench/gpu/bin/*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	bundle := must.Get(filepath.Glob(filepath.Join(root, "bench/gpu/bin/*")))(t)
 	var size int64
 	for _, f := range bundle {
-		info, err := os.Stat(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must.Get(os.Stat(f))(t)
 		size += info.Size()
 	}
 	if t.Logf("bin/ has %d bytes", size); size == 0 || size > maxBundle {
@@ -218,9 +200,7 @@ func TestRehearsal(t *testing.T) {
 				t.Errorf("%q: exit %d", arguments, r.code)
 			}
 		}
-		if err := os.WriteFile(filepath.Join(root, "bench/gpu/bin/cuda.test.gz"), []byte("changed"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(root, "bench/gpu/bin/cuda.test.gz"), []byte("changed"), 0o644))
 		if r := rehearse(t, root, commands(t)[0]); r.code != 2 || !strings.Contains(r.output, "build.sh") {
 			t.Errorf("a bundle that was changed: exit %d\n%s", r.code, r.output)
 		}
@@ -289,9 +269,7 @@ func hangingKernel(t *testing.T, root string) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if err := os.WriteFile(filepath.Join(root, "bench", "slow", "slow"), []byte(slow), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(root, "bench", "slow", "slow"), []byte(slow), 0o755))
 	r = rehearse(t, root, "OUT=x bench/slow/run.sh --budget 60 core", "DYAD_GPU_REHEARSAL=1")
 	if word := words(r); r.code != 1 || word["family-moments"] != "SLOW" || !strings.Contains(r.files["screen.txt"], "SLOW family-moments") || !strings.Contains(r.files["screen.txt"], "in TestGPUFamily/moments") || word["memcheck-moments"] != "" {
 		t.Errorf("exit %d, %v\n%s", r.code, word, r.files["screen.txt"])

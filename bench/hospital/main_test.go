@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // means are the mean AUC of each number of persons and method in a raw file, and how many there are.
@@ -14,16 +16,10 @@ func means(t *testing.T, text string) (auc map[string]float64, of map[string]int
 	t.Helper()
 	r := csv.NewReader(strings.NewReader(text))
 	r.Comment = '#'
-	rows, err := r.ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := must.Get(r.ReadAll())(t)
 	auc, of = map[string]float64{}, map[string]int{}
 	for _, row := range rows[1:] {
-		x, err := strconv.ParseFloat(row[8], 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x := must.Get(strconv.ParseFloat(row[8], 64))(t)
 		key := row[0] + " " + row[1]
 		auc[key] += x
 		of[key]++
@@ -38,9 +34,7 @@ func means(t *testing.T, text string) (auc map[string]float64, of map[string]int
 func TestCompare(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("persons,method,algorithm,units,epsilon,delta,file,draw,auc\n")
-	if err := compare(&b, 3000, 1, 2, 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, compare(&b, 3000, 1, 2, 1))
 	auc, of := means(t, b.String())
 	persons, groups := auc["3000 persons"], auc["3000 rows in groups of 40"]
 	if persons < groups+0.05 || auc["3000 one row of each person"] < groups+0.05 || auc["3000 no privacy"] < 0.7 || of["3000 persons"] != 2 || of["3000 no privacy"] != 1 {
@@ -51,14 +45,8 @@ func TestCompare(t *testing.T) {
 // TestReadmeHasTheNumbersOfTheRawFile: the table of docs/persons.md is made of the means of
 // bench/results/hospital-road.csv.
 func TestReadmeHasTheNumbersOfTheRawFile(t *testing.T) {
-	raw, err := os.ReadFile("../results/hospital-road.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile("../../docs/persons.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must.Get(os.ReadFile("../results/hospital-road.csv"))(t)
+	readme := must.Get(os.ReadFile("../../docs/persons.md"))(t)
 	auc, of := means(t, string(raw))
 	for persons, shown := range map[string]string{"70000": "70,000", "7000": "7,000", "700": "700"} {
 		row := "| " + shown

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // One repeat of a slice of the experiment, on a7a where it is at hand (otherwise of
@@ -21,14 +23,10 @@ func TestSlice(t *testing.T) {
 	if _, err := os.Stat(e.data); err != nil {
 		e.data = filepath.Join(t.TempDir(), "made")
 		e.test = e.data
-		if err := os.WriteFile(e.data, []byte(strings.Repeat("+1 1:1 7:1\n-1 2:1 9:1\n+1 3:1 7:1\n-1 4:1 9:1\n", 150)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(e.data, []byte(strings.Repeat("+1 1:1 7:1\n-1 2:1 9:1\n+1 3:1 7:1\n-1 4:1 9:1\n", 150)), 0o600))
 	}
 	var out bytes.Buffer
-	if err := e.run(&out); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, e.run(&out))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")[4:]
 	if want := 4 * (2 + 2*len(private)); len(lines) != want {
 		t.Fatalf("%d lines, want %d", len(lines), want)
@@ -52,9 +50,7 @@ func TestSlice(t *testing.T) {
 // error of one ends all.
 func TestParallelRunsPrintTheSame(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "made")
-	if err := os.WriteFile(data, []byte(strings.Repeat("+1 1:1 7:1\n-1 2:1 9:1\n+1 3:1 7:1\n-1 4:1 9:1\n", 50)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(data, []byte(strings.Repeat("+1 1:1 7:1\n-1 2:1 9:1\n+1 3:1 7:1\n-1 4:1 9:1\n", 50)), 0o600))
 	print := func(parallel, epochs int, losses ...string) ([]string, error) {
 		e := experiment{
 			data: data, test: data, schema: "../schemas/a7a.yaml", repeats: 2, parallel: parallel, limit: 1 << 62, epochs: epochs, l2: 0.01, radius: 5,
@@ -89,18 +85,14 @@ func TestParallelRunsPrintTheSame(t *testing.T) {
 // makes every model nearly 0 is left, and so is one that is not in the grid.
 func TestLambdaByCrossValidation(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "made")
-	if err := os.WriteFile(data, []byte(strings.Repeat("+1 1:1 7:1\n-1 2:1 9:1\n+1 3:1 7:1\n-1 4:1 9:1\n", 50)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(data, []byte(strings.Repeat("+1 1:1 7:1\n-1 2:1 9:1\n+1 3:1 7:1\n-1 4:1 9:1\n", 50)), 0o600))
 	lambdas := func(grid ...float64) (out []string) {
 		e := experiment{
 			data: data, test: data, schema: "../schemas/a7a.yaml", repeats: 1, limit: 1 << 62, epochs: 2, l2: 7, radius: 5, grid: grid, folds: 3,
 			budgets: []string{"4"}, losses: []string{"logistic"}, methods: []string{"djw"},
 		}
 		var b bytes.Buffer
-		if err := e.run(&b); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, e.run(&b))
 		for _, l := range strings.Split(strings.TrimSpace(b.String()), "\n")[4:] {
 			f := strings.Split(l, ",")
 			out = append(out, f[2]+" "+f[12])

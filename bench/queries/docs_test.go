@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/bench"
+	"dyad/internal/must"
 )
 
 // The summaries are those of the raw rows, and docs/moments.md quotes them: it has rows of the method moments, and no other ones.
@@ -15,31 +16,20 @@ func TestDocsQueries(t *testing.T) {
 	known := map[string]bool{}
 	for _, name := range []string{"queries", "queries-held-out"} {
 		summary := filepath.Join(t.TempDir(), "summary.csv")
-		if err := summarize("../results/"+name+".csv", summary); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(summary)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, summarize("../results/"+name+".csv", summary))
+		got := must.Get(os.ReadFile(summary))(t)
 		want, err := os.ReadFile("../results/" + name + "-summary.csv")
 		if err != nil || string(got) != string(want) {
 			t.Errorf("%s-summary.csv is not that of its raw rows: %v", name, err)
 		}
-		rows, err := bench.ReadRows(summary)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := must.Get(bench.ReadRows(summary))(t)
 		for _, r := range rows {
 			if r[3] == "moments" {
 				known[strings.Join(slices.Concat(r[:3], r[6:]), " | ")] = true
 			}
 		}
 	}
-	text, err := os.ReadFile("../../docs/moments.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/moments.md"))(t)
 	_, section, _ := strings.Cut(string(text), "## Query groups")
 	section, _, _ = strings.Cut(section, "\n## ")
 	rows := 0

@@ -23,12 +23,8 @@ import (
 func TestAuditReport(t *testing.T) {
 	dir := t.TempDir()
 	out := mustRun(t, dir, "lab", "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
-	for _, want := range []string{"claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model", "confidence 0.999", "not refuted", "0 off the noise grid", "attack.svg",
-		"tightness   ", "the claimed mu 0.2681", "control     half the claim, epsilon 0.5, is", "time        "} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output lacks %q:\n%s", want, out)
-		}
-	}
+	must.Contain(t, out, "claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model", "confidence 0.999", "not refuted", "0 off the noise grid", "attack.svg",
+		"tightness   ", "the claimed mu 0.2681", "control     half the claim, epsilon 0.5, is", "time        ")
 	if exists(filepath.Join(dir, "state")) {
 		t.Error("an audit opened a ledger")
 	}
@@ -150,18 +146,13 @@ func TestAuditOfStreamsAndMetrics(t *testing.T) {
 		{[]string{"onpairc", "-n", "8", "--task", "metric"}, "linear-metric loss"},
 		{[]string{"dpgdsc", "-n", "8", "--task", "metric", "--loss", "logistic"}, "mahalanobis-logistic loss"},
 	} {
-		code, out, errs := dyad(t, dir, append([]string{"lab", "audit", "--runs", "40"}, c.args...)...)
-		if code != exitOK || !strings.Contains(out, c.says) || !strings.Contains(out, "the claim is not refuted, but this audit has no power") {
-			t.Errorf("%v: exit %d, %s%s", c.args, code, out, errs)
-		}
+		ran(t, dir, append([]string{"lab", "audit", "--runs", "40"}, c.args...)...).exits(exitOK).prints(c.says, "the claim is not refuted, but this audit has no power")
 	}
 	for _, args := range [][]string{
 		{"dpgdsc", "--every", "2"}, {"dpgdsc", "--secret-state"}, {"onpairc", "--method", "canaries"}, {"onpairc", "--delta", "0"},
 		{"onpairc", "--secret-state", "--every", "2"}, {"onpairc", "--reservoir"}, {"dpgdsc", "--task", "metric", "--method", "canaries"},
 	} {
-		if code, _, errs := dyad(t, dir, append([]string{"lab", "audit", "--runs", "40"}, args...)...); code != exitInput {
-			t.Errorf("%v: exit %d, want 64: %s", args, code, errs)
-		}
+		ran(t, dir, append([]string{"lab", "audit", "--runs", "40"}, args...)...).exits(exitInput)
 	}
 }
 
@@ -184,10 +175,7 @@ func TestAuditOfPairs(t *testing.T) {
 		{[]string{"-n", "12", "--all-pairs", "--noise", "knorm"}, "all-pairs, certified mode, all pairs"},
 	} {
 		const runs = "1000"
-		code, out, errs := dyad(t, dir, append([]string{"lab", "audit", "pairs", "--runs", runs}, c.args...)...)
-		if code != exitOK || !strings.Contains(out, c.says) || !strings.Contains(out, "the claim is not refuted") {
-			t.Errorf("%v: exit %d, %s%s", c.args, code, out, errs)
-		}
+		ran(t, dir, append([]string{"lab", "audit", "pairs", "--runs", runs}, c.args...)...).exits(exitOK).prints(c.says, "the claim is not refuted")
 	}
 	// What the paper claims for its printed algorithm is refuted; the report of it is not.
 	// An audit of listed pairs with a network once attacked a matrix.
@@ -203,10 +191,7 @@ func TestAuditOfPairs(t *testing.T) {
 		}
 		args []string
 	}{{&small, nil}, {&own, []string{"--clip", "50"}}} {
-		_, out, errs := dyad(t, dir, append([]string{"lab", "audit", "pairs", "--json", "--runs", "40"}, c.args...)...)
-		if err := json.Unmarshal([]byte(out), c.into); err != nil {
-			t.Fatalf("%v: %s%s", err, out, errs)
-		}
+		ran(t, dir, append([]string{"lab", "audit", "pairs", "--json", "--runs", "40"}, c.args...)...).exits(exitOK).decode(c.into)
 	}
 	if !(small.Move > 0.99 && own.Move < 0.1) {
 		t.Errorf("moves %v with the clip of the audit, %v with one that clips nothing", small.Move, own.Move)

@@ -36,9 +36,7 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 			t.Errorf("the model of train %v: %v, %+v", flags, err, m)
 		}
 		// The length of such a model is not that of a minimiser: there is no mean loss.
-		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--exact-figures"); code != exitOK || strings.Contains(out, "objective") || !strings.Contains(out, "AUC") {
-			t.Errorf("evaluate: exit %d\n%s", code, out+errs)
-		}
+		ran(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--exact-figures").exits(exitOK).prints("AUC").lacks("objective")
 	}
 	// The reason is about the steps that are made.
 	for args, says := range map[string]string{

@@ -20,10 +20,7 @@ func TestBasisAuto(t *testing.T) {
 		{"1000", "spike:6", "is at least"}} {
 		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon",
 			c.epsilon, "--delta", "1e-5", "--force", "--yes"}
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK || strings.Count(out, "basis       "+c.basis) != 1 || !strings.Contains(out, c.says) {
-			t.Fatalf("train: exit %d\n%s", code, out+errs)
-		}
+		ran(t, dir, args...).exits(exitOK).prints(c.says).counts(1, "basis       "+c.basis)
 		m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 		basis := m.Encoder.Schema().Basis
 		if !strings.HasPrefix(basis, c.basis) || len(m.Weights) != m.Encoder.Dim() ||
@@ -31,10 +28,8 @@ func TestBasisAuto(t *testing.T) {
 			t.Errorf("epsilon %s: the model has basis %q and %d weights", c.epsilon, basis, len(m.Weights))
 		}
 		// n of the plan are the records to train with: 300 of 400.
-		if code, out, errs := dyad(t, dir, "plan", "-n", "300", "--schema", "auto.yaml", "--epsilon", c.epsilon, "--delta",
-			"1e-5"); code != exitOK || !strings.Contains(errs, "dyad: basis "+basis+", chosen by auto") {
-			t.Errorf("plan: exit %d\n%s", code, out+errs)
-		}
+		ran(t, dir, "plan", "-n", "300", "--schema", "auto.yaml", "--epsilon", c.epsilon, "--delta",
+			"1e-5").exits(exitOK).warns("dyad: basis " + basis + ", chosen by auto")
 		for _, command := range [][]string{
 			{"predict", "model.json", "--data", "patients.csv", "--out", "scores.csv", "--force"},
 			{"evaluate", "model.json", "--data", "patients.csv", "--holdout", "0.25", "--exact-figures"},
@@ -70,10 +65,8 @@ func TestBasisAuto(t *testing.T) {
 	ends(t, dir, exitOK, "d = 12 features", "plan", "-n", "400", "--schema", "patients.yaml", "--group-sizes", "200,200",
 		"--epsilon", "1000", "--delta", "1e-5")
 	// All records of the file are encoded, also those that are held out: too many of them have no basis.
-	if code, out, errs := dyad(t, dir, "plan", "-n", "100000000", "--holdout", "0.99", "--schema",
-		"auto.yaml"); code != exitOK || !strings.Contains(errs, "basis none, chosen by auto: spike:6 would need") {
-		t.Errorf("a large file: exit %d\n%s", code, out+errs)
-	}
+	ran(t, dir, "plan", "-n", "100000000", "--holdout", "0.99", "--schema",
+		"auto.yaml").exits(exitOK).warns("basis none, chosen by auto: spike:6 would need")
 	// Whoever does not know n and the budget asks for a name.
 	ends(t, dir, exitInput, "name a basis here", "data", "pack", "patients.csv", "--schema", "auto.yaml",
 		"-o", "p.dyadpack")

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,15 +45,12 @@ func TestBench(t *testing.T) {
 		t.Errorf("--- want\n%s--- got\n%s", want, got)
 	}
 
-	code, out, _ = dyad(t, t.TempDir(), append(args, "--json")...)
-	var r benchResult
-	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || len(r.Lines) != strings.Count(string(want), "\n")-2 {
-		t.Errorf("exit %d, %d lines, %v", code, len(r.Lines), err)
+	r := decoded[benchResult](t, t.TempDir(), append(args, "--json")...)
+	if len(r.Lines) != strings.Count(string(want), "\n")-2 {
+		t.Errorf("%+v", r)
 	}
 	for _, bad := range [][]string{{"--runs", "-1"}, {"--workers", "0"}, {"--variant", "sse"}, {"--devices", "tpu"}, {"--devices", "cpu,cuda0"}, {"--devices", "cpu,cpu"}, {"--devices", "auto"}} {
-		if code, _, _ := dyad(t, t.TempDir(), append([]string{"lab", "bench"}, bad...)...); code != exitInput {
-			t.Errorf("%v: exit %d, want %d", bad, code, exitInput)
-		}
+		ran(t, t.TempDir(), append([]string{"lab", "bench"}, bad...)...).exits(exitInput)
 	}
 	if _, err := cuda.Devices(); err != nil {
 		for _, gpu := range []string{"cuda:0", "cpu,cuda:0"} {
@@ -72,12 +68,7 @@ func TestBenchPeers(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte("# cpu: "+cpu+"\n"+times), 0o644))
 	}
 	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--set", "variant=generic", "--peers"}
-	code, out, _ := dyad(t, dir, append(args, "here.csv")...)
-	if code != exitOK || strings.Count(out, "x slow\n") != 1 || strings.Contains(out, "other") || !strings.Contains(out, "; ratio to peers") {
-		t.Errorf("exit %d\n%s", code, out)
-	}
+	ran(t, dir, append(args, "here.csv")...).exits(exitOK).prints("; ratio to peers").counts(0, "other").counts(1, "x slow\n")
 	ends(t, dir, exitInput, `made on "another"`, append(args, "there.csv")...)
-	if code, _, _ := dyad(t, dir, append(args, "here.csv", "--workers", "2")...); code != exitInput {
-		t.Errorf("two workers against peers: exit %d", code)
-	}
+	ran(t, dir, append(args, "here.csv", "--workers", "2")...).exits(exitInput)
 }

@@ -91,10 +91,9 @@ func TestClustersFromPairs(t *testing.T) {
 	if s := r.Spent; s == nil || s.Runs != 2 || s.Epsilon == nil || !(*s.Epsilon > 2 && *s.Epsilon < 4) {
 		t.Errorf("spent in all: %+v, want the charges of metric and centres", s)
 	}
-	code, out, errs = dyad(t, dir, "predict", "c.json", "--data", "people.csv", "--json")
-	var found predictResult
-	if err := json.Unmarshal([]byte(out), &found); code != exitOK || err != nil || len(found.Clusters) != 1500 || len(found.IDs) != 1500 {
-		t.Fatalf("exit %d, %v: %s", code, err, errs)
+	found := decoded[predictResult](t, dir, "predict", "c.json", "--data", "people.csv", "--json")
+	if len(found.Clusters) != 1500 || len(found.IDs) != 1500 {
+		t.Fatalf("%+v", found)
 	}
 	agree := 0
 	for i, c := range found.Clusters {
@@ -106,15 +105,11 @@ func TestClustersFromPairs(t *testing.T) {
 		t.Errorf("%d of 1500 records are in the cluster of their kind", agree)
 	}
 	for _, name := range []string{"p.csv", "p.npy"} {
-		if code, out, errs := dyad(t, dir, "predict", "c.json", "--data", "people.csv", "--out", name); code != exitOK || !strings.Contains(out, "1500 records written") || !exists(filepath.Join(dir, name)) {
-			t.Errorf("exit %d: %s%s", code, out, errs)
-		}
+		ran(t, dir, "predict", "c.json", "--data", "people.csv", "--out", name).exits(exitOK).prints("1500 records written").makes(name)
 	}
 	ends(t, dir, exitInput, "dyad predict assigns", "evaluate", "c.json", "--data", "people.csv", "--epsilon", "1")
 	// Records as they are encoded, and pure epsilon.
-	if code, out, errs := dyad(t, dir, "cluster", "-k", "3", "--data", "people.csv", "--schema", "people.yaml", "--delta", "0", "--clip", "0.8", "--rounds", "2", "--out", "pure.json", "-v"); code != exitOK || !strings.Contains(out, "K-norm") || !strings.Contains(out, "within the radius 0.8") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, "cluster", "-k", "3", "--data", "people.csv", "--schema", "people.yaml", "--delta", "0", "--clip", "0.8", "--rounds", "2", "--out", "pure.json", "-v").exits(exitOK).prints("K-norm", "within the radius 0.8")
 }
 
 // Whatever is wrong is said before the charge, with what to do.
@@ -142,10 +137,7 @@ func TestClustersThatAreRefused(t *testing.T) {
 		"--look-alike-ids allow":               {"-k", "2", "--metric", "links.json", "--ledger", "l.jsonl", "--data", "alike.csv", "--schema", "people.yaml"},
 		"cannot read the model":                append([]string{"-k", "2", "--metric", "absent.json"}, people...),
 	} {
-		code, out, errs := dyad(t, dir, append([]string{"cluster", "--out", "c.json"}, args...)...)
-		if code != exitInput || !strings.Contains(errs+out, want) || exists(filepath.Join(dir, "c.json")) {
-			t.Errorf("%s: exit %d: %s%s", want, code, out, errs)
-		}
+		ran(t, dir, append([]string{"cluster", "--out", "c.json"}, args...)...).exits(exitInput).says(want).without("c.json")
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "l.jsonl")); err != nil || strings.Contains(string(text), "k-means") {
 		t.Errorf("a refused run was charged, or %v", err)
@@ -156,9 +148,7 @@ func TestClustersThatAreRefused(t *testing.T) {
 	write(t, dir, "changed.json", strings.Replace(string(text), `"radius": 1`, `"radius": 2`, 1))
 	write(t, dir, "cut.json", string(text[:len(text)/2]))
 	for _, name := range []string{"changed.json", "cut.json"} {
-		if code, out, errs := dyad(t, dir, "predict", name, "--data", "people.csv"); code != exitInput || out != "" {
-			t.Errorf("%s: exit %d: %s%s", name, code, out, errs)
-		}
+		ran(t, dir, "predict", name, "--data", "people.csv").exits(exitInput).printsOnly("")
 	}
 }
 
@@ -168,11 +158,7 @@ func TestClustersOfAPack(t *testing.T) {
 	mustRun(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "p.dyadpack")
 	var counts []string
 	for _, file := range []string{"patients.csv", "p.dyadpack"} {
-		code, out, errs := dyad(t, dir, "cluster", "-k", "2", "--data", file, "--schema", "patients.yaml", "--epsilon", "5", "--seed", "3", "--force", "--json")
-		var r clusterResult
-		if code != exitOK || json.Unmarshal([]byte(out), &r) != nil {
-			t.Fatalf("%s: exit %d: %s", file, code, errs)
-		}
+		r := decoded[clusterResult](t, dir, "cluster", "-k", "2", "--data", file, "--schema", "patients.yaml", "--epsilon", "5", "--seed", "3", "--force", "--json")
 		counts = append(counts, fmt.Sprint(r.Counts, r.Noise))
 	}
 	if counts[0] != counts[1] {
@@ -186,7 +172,5 @@ func TestOldClustersAreRead(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "clusters-1.json", string(text))
 	write(t, dir, "new.csv", "age,dose,out\n20,1,no\n50,5,yes\n80,9,yes\n")
-	if code, out, errs := dyad(t, dir, "predict", "clusters-1.json", "--data", "new.csv"); code != exitOK || out != "row,cluster\n1,2\n2,2\n3,1\n" {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, "predict", "clusters-1.json", "--data", "new.csv").exits(exitOK).printsOnly("row,cluster\n1,2\n2,2\n3,1\n")
 }

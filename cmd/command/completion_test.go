@@ -145,9 +145,7 @@ func TestManPages(t *testing.T) {
 		}
 	}
 	ends(t, dir, exitInput, "no command pairs fly", "man", "pairs", "fly")
-	if code, _, errs := dyad(t, dir, "man", "train", "--dir", "x"); code != exitInput || exists(filepath.Join(dir, "x")) {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ran(t, dir, "man", "train", "--dir", "x").exits(exitInput).without("x")
 	if got := roff(".x\n-'\\"); got != "\\&.x\n\\-'\\e" {
 		t.Errorf("%q", got)
 	}

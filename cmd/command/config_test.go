@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -19,11 +18,10 @@ import (
 func TestConfig(t *testing.T) {
 	dir := clinic(t, 200)
 	write(t, dir, "run.yaml", "data: [patients.csv]\nschema: patients.yaml\nepsilon: 2\nalgorithm: offpairc\nout: made.json\nyes: true\n")
-	out := mustRun(t, dir, "train", "--config", "run.yaml", "--epsilon", "1.5", "--json")
 	var report struct {
 		Options map[string]any
 	}
-	must.Do(t, json.Unmarshal([]byte(out), &report))
+	ran(t, dir, "train", "--config", "run.yaml", "--epsilon", "1.5", "--json").exits(exitOK).decode(&report)
 	o := report.Options
 	if o["epsilon"] != 1.5 || o["algorithm"] != "offpairc" || o["yes"] != true || o["schema"] != "patients.yaml" || o["config"] != "run.yaml" {
 		t.Errorf("the report has the options %v", o)
@@ -41,9 +39,7 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	// The same flags on the command line, and no file: a report without options, as before.
-	if code, out, _ := dyad(t, dir, "plan", "-n", "200", "-d", "3", "--json"); code != exitOK || strings.Contains(out, `"options"`) {
-		t.Errorf("exit %d: a report without a file of flags has options", code)
-	}
+	ran(t, dir, "plan", "-n", "200", "-d", "3", "--json").exits(exitOK).lacks(`"options"`)
 }
 
 func TestConfigMistakes(t *testing.T) {

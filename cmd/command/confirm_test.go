@@ -3,7 +3,6 @@ package command
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"dyad/internal/must"
@@ -19,10 +18,7 @@ func TestTrainingWithoutPrivacyIsAskedFor(t *testing.T) {
 		{"train"}, {"pairs", "train", "--density", "2", "--degree-cap", "6"}, {"online", "--records", "100", "--every", "10", "--state", "s"},
 	} {
 		args := append(command, from...)
-		code, _, errs := dyad(t, dir, args...)
-		if code != exitInput || !strings.Contains(errs, "no finite epsilon") || !strings.Contains(errs, "--yes") || strings.Contains(errs, "patients.csv") {
-			t.Errorf("%v: exit %d: %s", command, code, errs)
-		}
+		ran(t, dir, args...).exits(exitInput).warns("no finite epsilon", "--yes").lacks("patients.csv")
 		must.Err(os.Stat(filepath.Join(dir, "state")))(t, "%v: a ledger was made", command)
 		for _, more := range []string{"--yes", "--public-data"} { // the file is missing: they go on to read it
 			ends(t, dir, exitInput, "patients.csv", append(args, more)...)

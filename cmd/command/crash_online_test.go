@@ -117,9 +117,7 @@ func releasesOf(t testing.TB, e ended) map[int][]float64 {
 		if i == 0 || line == "" {
 			continue
 		}
-		if err := json.Unmarshal([]byte(line), &r); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), &r), line)
 		if r.Records != 10+10*r.Release {
 			t.Errorf("release %d after %d records", r.Release, r.Records)
 		}

@@ -77,10 +77,7 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 	if _, err := os.Stat(book); err == nil {
 		t.Fatal("a ledger was written")
 	}
-	code, out, errs := dyad(t, dir, append(args, "--holdout-epsilon", "1", "--yes", "--json")...)
-	if code != exitOK || !strings.Contains(errs, "the cost of") {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	out := ran(t, dir, append(args, "--holdout-epsilon", "1", "--yes", "--json")...).exits(exitOK).warns("the cost of").out
 	var r privateCurveResult
 	must.Do(t, json.Unmarshal([]byte(out), &r))
 	if len(r.Rows) != 2 || r.Guarantee.Epsilon < 1 || r.Spent == nil {
@@ -103,10 +100,9 @@ func TestCurveByPerson(t *testing.T) {
 	dir, _ := visits(t, func(p int) int { return 1 + p*p%9 }, mixedVisit)
 	args := []string{"lab", "curve", "--data", "visits.csv", "--schema", "public.yaml", "--epsilon", "1,2", "--splits", "1", "--algorithm", "dpgdsc", "--format", "svg"}
 	ends(t, dir, exitInput, "persons", append(args, "--holdout-epsilon", "1", "--yes")...)
-	out := mustRun(t, dir, append(args, "--public-data", "--json")...)
-	var r curveResult
-	if err := json.Unmarshal([]byte(out), &r); err != nil || r.Failures != 0 {
-		t.Fatalf("%s, %v", out, err)
+	r := decoded[curveResult](t, dir, append(args, "--public-data", "--json")...)
+	if r.Failures != 0 {
+		t.Fatalf("%+v", r)
 	}
 	if first := r.Means[0]; first.N != 28 {
 		t.Errorf("n is %d, want 28 of 40 persons", first.N)

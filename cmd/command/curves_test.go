@@ -20,9 +20,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	write(t, dir, "curved.yaml", "basis: curve:3\ninteractions: [[age, sex], [smoker, bmi]]\n"+string(text))
 	write(t, dir, "plain.yaml", "basis: none\n"+string(text))
 	for schema, out := range map[string]string{"curved.yaml": "model.json", "plain.yaml": "plain.json"} {
-		if code, _, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "4", "--seed", "4", "--ledger", "l.jsonl", "--out", out); code != exitOK {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
+		ran(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "4", "--seed", "4", "--ledger", "l.jsonl", "--out", out).exits(exitOK)
 	}
 	m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 	want := must.Get(m.Curves())(t)
@@ -30,9 +28,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 		must.Do(t, os.Remove(filepath.Join(dir, name)))
 	}
 	for _, name := range []string{"c.json", "c.svg", "c.png", "c.pdf"} {
-		if code, _, errs := dyad(t, dir, "report", "model.json", "--curves", name, "--force"); code != exitOK {
-			t.Fatalf("%s: exit %d: %s", name, code, errs)
-		}
+		ran(t, dir, "report", "model.json", "--curves", name, "--force").exits(exitOK)
 	}
 	var got struct {
 		Band     string
@@ -55,25 +51,17 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	must.Err(os.Stat(filepath.Join(dir, "model.html")))(t, "a page that nobody asked for")
 	mustRun(t, dir, "report", "model.json")
 	page := must.Get(os.ReadFile(filepath.Join(dir, "model.html")))(t)
-	for _, words := range []string{"curve:3: each column of numbers adds a curve to the score", "a band does not cover the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex"} {
-		if !strings.Contains(string(page), words) {
-			t.Errorf("the page does not have %q", words)
-		}
-	}
+	must.Contain(t, string(page), "curve:3: each column of numbers adds a curve to the score", "a band does not cover the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex")
 
 	// Without a basis there are lines without bands, and no section.
-	if code, _, errs := dyad(t, dir, "report", "plain.json", "--curves", "p.json", "--out", "plain.html"); code != exitOK {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	ran(t, dir, "report", "plain.json", "--curves", "p.json", "--out", "plain.html").exits(exitOK)
 	if page, err = os.ReadFile(filepath.Join(dir, "plain.html")); err != nil || strings.Contains(string(page), "adds to the score") {
 		t.Errorf("a page without a basis has curves: %v", err)
 	}
 	if text, err = os.ReadFile(filepath.Join(dir, "p.json")); err != nil || strings.Contains(string(text), `"low"`) || !strings.Contains(string(text), curves.Straight) {
 		t.Errorf("%s: %v", text, err)
 	}
-	if code, _, errs := dyad(t, dir, "report", "model.json", "--curves", "c.txt", "--force"); code != exitInput || !strings.Contains(errs, ".svg") {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, ".svg", "report", "model.json", "--curves", "c.txt", "--force")
 
 	// A file whose noise is not that of its encoder is refused.
 	text = must.Get(os.ReadFile(filepath.Join(dir, "model.json")))(t)
@@ -84,9 +72,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	delete(raw, "plan")
 	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
-	if code, _, errs := dyad(t, dir, "report", "damaged.json"); code != exitInput || !strings.Contains(errs, "noise of its curves") {
-		t.Errorf("a damaged model: exit %d: %s", code, errs)
-	}
+	ends(t, dir, exitInput, "noise of its curves", "report", "damaged.json")
 }
 
 // Where no bend stands out of the noise of the release, dyad train leaves straight lines: the weights of all bends are 0.
@@ -96,9 +82,7 @@ func TestBendsOfNoiseAreNotDrawn(t *testing.T) {
 	write(t, dir, "curved.yaml", "basis: curve:3\n"+string(text))
 	straight := 0
 	for seed := range 6 { // of pure noise half of the models keep nothing
-		if code, _, errs := dyad(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "curved.yaml", "--epsilon", "1", "--seed", strconv.Itoa(seed+1), "--force", "--ledger", "l.jsonl"); code != exitOK {
-			t.Fatalf("exit %d: %s", code, errs)
-		}
+		ran(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "curved.yaml", "--epsilon", "1", "--seed", strconv.Itoa(seed+1), "--force", "--ledger", "l.jsonl").exits(exitOK)
 		m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 		bend, whole, at := 0.0, 0.0, 0
 		for _, width := range m.Encoder.Blocks() {

@@ -90,11 +90,7 @@ func TestPackOfPersonsInALedger(t *testing.T) {
 	dir := t.TempDir()
 	run := func(want int, args ...string) (out, errs string) {
 		t.Helper()
-		code, out, errs := dyad(t, dir, args...)
-		if code != want {
-			t.Fatalf("%v: exit %d: %s", args, code, errs)
-		}
-		return out, errs
+		return ran(t, dir, args...).exits(want).texts()
 	}
 	for i, name := range []string{"v", "other"} {
 		run(exitOK, "data", "synth", name+".csv", "--visits", "--persons", "210", "--max-rows", "12", "--seed", []string{"1", "2"}[i], "--schema", "v.yaml", "--force")

@@ -1,10 +1,8 @@
 package command
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"dyad/engine/dataset"
@@ -23,23 +21,15 @@ const hospital = `Nr;Alter;Geschlecht;Glukose;Anteil;Aufnahme;Raucher;Verstorben
 func TestSchemaAssistant(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "h.csv", hospital)
-	code, _, errs := dyad(t, dir, "data", "schema", "h.csv", "--out", "draft.yaml")
-	if code != exitOK || !strings.Contains(errs, "name the label column with --label: Geschlecht, Raucher, Verstorben") {
-		t.Fatalf("exit %d: %s", code, errs)
-	}
+	ran(t, dir, "data", "schema", "h.csv", "--out", "draft.yaml").exits(exitOK).warns("name the label column with --label: Geschlecht, Raucher, Verstorben")
 	ends(t, dir, exitInput, "--force", "data", "schema", "h.csv", "--out", "draft.yaml")
-	code, out, errs := dyad(t, dir, "data", "schema", "h.csv", "--out", "draft.yaml", "--force", "--label", "Verstorben", "--json")
-	var r schemaResult
-	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Label != "Verstorben" || r.LabelCandidates != nil || len(r.FromData) != 6 {
-		t.Fatalf("exit %d, %v: %+v: %s", code, err, r, errs)
+	r := decoded[schemaResult](t, dir, "data", "schema", "h.csv", "--out", "draft.yaml", "--force", "--label", "Verstorben", "--json")
+	if r.Label != "Verstorben" || r.LabelCandidates != nil || len(r.FromData) != 6 {
+		t.Fatalf("%+v", r)
 	}
 	write(t, dir, "known.yaml", "Alter: {range: [18, 110]}\nGeschlecht: {categories: [f, m, d], unknown: other}\nGlukose: {range: [0, 2000]}\nAnteil: {range: [0, 100], suffix: \"%\"}\nAufnahme: {date: {format: DD.MM.YYYY, from: 2015-01-01, to: 2024-12-31}}\nRaucher: {role: ignore}\n")
 	ends(t, dir, exitOK, "every range in it is an answer", "data", "schema", "h.csv", "--answers", "known.yaml", "--label", "Verstorben", "--positive", "ja", "--out", "known-schema.yaml")
-	code, out, errs = dyad(t, dir, "data", "inspect", "h.csv", "--schema", "known-schema.yaml", "--json")
-	var m struct{ Columns []dataset.ColumnSummary }
-	if err := json.Unmarshal([]byte(out), &m); code != exitOK || err != nil {
-		t.Fatalf("exit %d, %v: %s", code, err, errs)
-	}
+	m := decoded[struct{ Columns []dataset.ColumnSummary }](t, dir, "data", "inspect", "h.csv", "--schema", "known-schema.yaml", "--json")
 	if g := m.Columns[2]; g.Name != "Glukose" || g.Min != 97 || g.Max != 1188 {
 		t.Errorf("glucose from %v to %v", g.Min, g.Max)
 	}

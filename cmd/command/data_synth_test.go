@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"dyad/internal/must"
@@ -27,13 +26,9 @@ func TestSynthVisits(t *testing.T) {
 		{"predict", "m.json", "--data", "later.csv"},
 		{"data", "inspect", "later.csv", "--schema", "later.yaml"},
 	} {
-		if code, out, errs := dyad(t, dir, args...); code != exitOK || strings.Contains(out, "BOUNDS NOT PRIVATE") {
-			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
-		}
+		ran(t, dir, args...).exits(exitOK).lacks("BOUNDS NOT PRIVATE")
 	}
-	if _, out, _ := dyad(t, dir, "ledger", "show", "synthetic-visits"); !strings.Contains(out, "for one person") {
-		t.Errorf("the ledger says %s", out)
-	}
+	ran(t, dir, "ledger", "show", "synthetic-visits").prints("for one person")
 	for _, c := range []struct {
 		args []string
 		want string

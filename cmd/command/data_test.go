@@ -66,15 +66,9 @@ func TestInspectRealData(t *testing.T) {
 func TestInspectWarns(t *testing.T) {
 	dir := clinic(t, 50)
 	inspect := []string{"data", "inspect", "patients.csv", "--schema", "patients.yaml"}
-	_, out, errs := dyad(t, dir, inspect...)
-	for _, want := range []string{"!!! Computed from PRIVATE data", "50 rows", "positive", "bmi", "never ", "smoker"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output lacks %q:\n%s%s", want, out, errs)
-		}
-	}
-	if _, out, _ = dyad(t, dir, append(inspect, "--public-data")...); strings.Contains(out, "PRIVATE") || !strings.Contains(out, "50 rows") {
-		t.Errorf("public data:\n%s", out)
-	}
+	_, out, _ := dyad(t, dir, inspect...)
+	must.Contain(t, out, "!!! Computed from PRIVATE data", "50 rows", "positive", "bmi", "never ", "smoker")
+	ran(t, dir, append(inspect, "--public-data")...).prints("50 rows").lacks("PRIVATE")
 }
 
 // convert keeps the records: a model scores the new file like the old one.
@@ -136,10 +130,7 @@ func TestDataErrors(t *testing.T) {
 		{[]string{"data", "verify", "wdbc", "--dir", "cache"}, exitInput, "data fetch wdbc"},
 		{[]string{"data", "schema", "absent.csv"}, exitInput, "absent.csv"},
 	} {
-		code, out, errs := dyad(t, dir, c.args...)
-		if code != c.code || !strings.Contains(errs, c.want) {
-			t.Errorf("dyad %v: exit %d, want %d with %q: %s%s", c.args, code, c.code, c.want, out, errs)
-		}
+		ran(t, dir, c.args...).exits(c.code).warns(c.want)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "exists.csv")); err != nil || string(text) != "precious" {
 		t.Errorf("an existing file became %q, %v", text, err)
@@ -184,13 +175,9 @@ func TestFetchAndVerify(t *testing.T) {
 		t.Errorf("offline: exit %d: %s", code, errs)
 	}
 	write(t, dir, "cache/mnist38/mnist38-t10k-labels-idx1-ubyte.gz", "changed")
-	if code, out, _ = dyad(t, dir, "data", "verify", "mnist38", "--dir", "cache"); code != exitFailure || !strings.Contains(out, "differs") {
-		t.Errorf("verify of a changed file: exit %d: %s", code, out)
-	}
+	ran(t, dir, "data", "verify", "mnist38", "--dir", "cache").exits(exitFailure).prints("differs")
 	write(t, dir, "other.csv", "1,2\n")
-	if code, out, _ = dyad(t, dir, "data", "verify", "other.csv"); code != exitFailure || !strings.Contains(out, "unknown") {
-		t.Errorf("verify of another file: exit %d: %s", code, out)
-	}
+	ran(t, dir, "data", "verify", "other.csv").exits(exitFailure).prints("unknown")
 }
 
 // The real files pass, whatever they are called and however they are packed.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,13 +55,9 @@ func TestDeviceAbsent(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"gpu", "cuda", "cuda:", "cuda:-1", "cuda:x"} {
-		if code, _, errs := dyad(t, dir, "train", "--device", bad); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
-			t.Errorf("%s: exit %d: %s", bad, code, errs)
-		}
+		ends(t, dir, exitInput, "auto, cpu or cuda:N", "train", "--device", bad)
 	}
-	if code, out, _ := dyad(t, dir, "devices"); code != exitOK || !strings.Contains(out, "cpu") || strings.Contains(out, "cuda:") || !strings.Contains(out, "no NVIDIA driver") {
-		t.Errorf("devices: exit %d: %s", code, out)
-	}
+	ran(t, dir, "devices").exits(exitOK).prints("cpu", "no NVIDIA driver").lacks("cuda:")
 }
 
 // TestPlanForAnAbsentGPU: a plan for a named product has a certificate, the memory and the time,
@@ -77,30 +72,20 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 			t.Errorf("exit %d, want %q: %s%s", code, want, out, errs)
 		}
 	}
-	if _, out, _ := dyad(t, dir, append(plan, "--algorithm", "gradient-perturbation")...); !strings.Contains(out, "s for a sum of gradients") {
-		t.Errorf("gradients: %s", out)
-	}
-	if _, out, _ := dyad(t, dir, append(plan, "--model", "mlp")...); !strings.Contains(out, "one backward pass per record on a GPU") || !strings.Contains(out, "gpu memory ") {
-		t.Errorf("a network: %s", out)
-	}
-	if _, out, errs := dyad(t, dir, append(plan, "--model", "mlp", "--set", "hidden=9,9", "--task", "metric")...); !strings.Contains(out, "one backward pass per record on a GPU") {
-		t.Errorf("an embedding by two hidden layers: %s%s", out, errs)
-	}
-	code, out, _ = dyad(t, dir, append(plan, "--json")...)
+	ran(t, dir, append(plan, "--algorithm", "gradient-perturbation")...).prints("s for a sum of gradients")
+	ran(t, dir, append(plan, "--model", "mlp")...).prints("one backward pass per record on a GPU", "gpu memory ")
+	ran(t, dir, append(plan, "--model", "mlp", "--set", "hidden=9,9", "--task", "metric")...).prints("one backward pass per record on a GPU")
 	var r struct {
 		Seconds  float64 `json:"gpu_seconds_per_sum"`
 		Memory   uint64  `json:"gpu_memory_bytes"`
 		Measured *bool   `json:"gpu_seconds_measured"`
 	}
-	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || !(r.Seconds > 0) || r.Memory < 160e6 || r.Measured == nil || *r.Measured {
-		t.Errorf("exit %d, %v: %+v", code, err, r)
+	ran(t, dir, append(plan, "--json")...).exits(exitOK).decode(&r)
+	if !(r.Seconds > 0) || r.Memory < 160e6 || r.Measured == nil || *r.Measured {
+		t.Errorf("%+v", r)
 	}
-	if code, out, errs = dyad(t, dir, "plan", "-n", "500", "-d", "3", "--device", "cuda:x"); code != exitInput || !strings.Contains(errs, "cuda:h200") {
-		t.Errorf("an unknown name: exit %d: %s%s", code, out, errs)
-	}
-	if code, out, errs = dyad(t, dir, "train", "--device", "cuda:h200"); code != exitInput || !strings.Contains(errs, "only for plans") {
-		t.Errorf("train: exit %d: %s%s", code, out, errs)
-	}
+	ends(t, dir, exitInput, "cuda:h200", "plan", "-n", "500", "-d", "3", "--device", "cuda:x")
+	ends(t, dir, exitInput, "only for plans", "train", "--device", "cuda:h200")
 }
 
 // TestDriverErrors: what users of broken installations read.
@@ -122,26 +107,13 @@ func TestDoctorWithGPU(t *testing.T) {
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=2", "-DBROKEN=-1")
 	dir := t.TempDir()
 	code, out, _ := dyad(t, dir, "doctor")
-	for _, want := range []string{"cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("doctor lacks %q:\n%s", want, out)
-		}
-	}
+	must.Contain(t, out, "cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal")
 	if code != exitFailure {
 		t.Errorf("doctor: exit %d", code)
 	}
-	code, out, _ = dyad(t, dir, "devices")
-	if code != exitOK || !strings.Contains(out, "cuda:1   Mock A100") || !strings.Contains(out, "140 GiB") {
-		t.Errorf("devices: exit %d\n%s", code, out)
-	}
-	code, _, errs := dyad(t, dir, "train", "--device", "cuda:7")
-	if code != exitResource || !strings.Contains(errs, "there is no GPU 7") {
-		t.Errorf("cuda:7: exit %d: %s", code, errs)
-	}
-	code, _, errs = dyad(t, dir, "train", "--verbose")
-	if code != exitOK || !strings.Contains(errs, "Mock H200 cannot be measured") {
-		t.Errorf("auto: exit %d: %s", code, errs)
-	}
+	ran(t, dir, "devices").exits(exitOK).prints("cuda:1   Mock A100", "140 GiB")
+	ends(t, dir, exitResource, "there is no GPU 7", "train", "--device", "cuda:7")
+	ran(t, dir, "train", "--verbose").exits(exitOK).warns("Mock H200 cannot be measured")
 }
 
 // TestPairsDevice: training on pairs takes the device, too. A GPU that is not there or
@@ -172,16 +144,12 @@ func TestPairsDevice(t *testing.T) {
 	if code, _, errs = dyad(t, dir, append(args("cuda:0"), softmax...)...); code == exitOK || !strings.Contains(errs, "use the CPU (--device cpu)") {
 		t.Errorf("a softmax without clipping: exit %d: %s", code, errs)
 	}
-	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); strings.Contains(out, "people") {
-		t.Errorf("the failed run was charged: exit %d: %s", code, out)
-	}
+	ran(t, dir, "ledger", "show", "--ledger", "ledger").lacks("people")
 	code, _, errs = dyad(t, dir, args("auto")...)
 	if code != exitOK || strings.Count(errs, "device      cpu (auto): Mock H200 cannot be measured: ") != 1 || strings.Contains(errs, "ptxas") {
 		t.Errorf("auto: exit %d: %s", code, errs)
 	}
-	if code, out, _ := dyad(t, dir, "ledger", "show", "--ledger", "ledger"); code != exitOK || !strings.Contains(out, "people") {
-		t.Errorf("the run on the CPU was not charged: exit %d: %s", code, out)
-	}
+	ends(t, dir, exitOK, "people", "ledger", "show", "--ledger", "ledger")
 }
 
 // TestAgreement: the check of doctor passes equal backends and finds one that is off.
@@ -276,20 +244,14 @@ func TestPrecisionIsNeverIgnored(t *testing.T) {
 			{[]string{"--task", "metric", "--precision", "tf32", "--device", "cpu"}, "fp32"},
 		} {
 			for _, command := range [][]string{train, {"plan", "-n", "40", "--schema", "patients.yaml"}} {
-				if code, _, errs := dyad(t, dir, append(command[:len(command):len(command)], c.args...)...); code != exitInput || !strings.Contains(errs, c.want) || exists(filepath.Join(dir, "ledger")) {
-					t.Errorf("%s %v: exit %d: %s", command[0], c.args, code, errs)
-				}
+				ran(t, dir, append(command[:len(command):len(command)], c.args...)...).exits(exitInput).warns(c.want).without("ledger")
 			}
 		}
-		if code, _, errs := dyad(t, dir, "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--task", "metric", "--precision", "fp32"); code != exitInput || !strings.Contains(errs, "does not take") {
-			t.Errorf("an online algorithm in fp32: exit %d: %s", code, errs)
-		}
+		ends(t, dir, exitInput, "does not take", "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--task", "metric", "--precision", "fp32")
 	}
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
 	check()
-	if code, out, errs := dyad(t, dir, append(train, "--task", "metric", "--algorithm", "dpgdsc", "--precision", "fp32")...); code != exitOK || !strings.Contains(out, "fp32") || !strings.Contains(errs, "cpu (auto)") || !exists(filepath.Join(dir, "ledger")) {
-		t.Errorf("fp32 with auto: exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, append(train, "--task", "metric", "--algorithm", "dpgdsc", "--precision", "fp32")...).exits(exitOK).prints("fp32").warns("cpu (auto)").makes("ledger")
 	must.Do(t, os.Remove(filepath.Join(dir, "ledger")))
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1")
 	check()

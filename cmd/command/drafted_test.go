@@ -63,10 +63,7 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 			dir := t.TempDir()
 			run := func(want int, args string) string {
 				t.Helper()
-				code, out, errs := dyad(t, dir, strings.Fields(args)...)
-				if code != want {
-					t.Fatalf("dyad %s: exit %d, want %d: %s%s", args, code, want, out, errs)
-				}
+				out := ran(t, dir, strings.Fields(args)...).exits(want).out
 				return out
 			}
 			run(exitOK, "data synth p.csv -n 300")
@@ -126,10 +123,7 @@ func TestDraftsMemory(t *testing.T) {
 	dir := t.TempDir()
 	run := func(want int, args, says string) string {
 		t.Helper()
-		code, out, errs := dyad(t, dir, strings.Fields(args)...)
-		if code != want || !strings.Contains(out+errs, says) {
-			t.Errorf("dyad %s: exit %d, want %d and %q: %s%s", args, code, want, says, out, errs)
-		}
+		out := ran(t, dir, strings.Fields(args)...).exits(want).says(says).out
 		return out
 	}
 	memory := filepath.Join(dir, "p.yaml"+dataset.DraftedEnding)

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
 )
@@ -15,15 +14,13 @@ func TestCompareTwoModels(t *testing.T) {
 		mustRun(t, dir, append(append([]string{"train", "--out", name}, from...), more...)...)
 	}
 	compare := []string{"evaluate", "compare", "a.json", "--with", "b.json", "--data", "patients.csv"}
-	code, out, errs := dyad(t, dir, append(compare, "--exact-figures", "--json")...)
-	var exact differenceResult
-	if err := json.Unmarshal([]byte(out), &exact); code != exitOK || err != nil || exact.Low == nil || *exact.Low > exact.Difference || exact.Records != 2500 {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
+	exact := decoded[differenceResult](t, dir, append(compare, "--exact-figures", "--json")...)
+	if exact.Low == nil || *exact.Low > exact.Difference || exact.Records != 2500 {
+		t.Fatalf("%+v", exact)
 	}
-	code, out, errs = dyad(t, dir, append(compare, "--epsilon", "8", "--seed", "1", "--json")...)
-	var private privateResult
-	if err := json.Unmarshal([]byte(out), &private); code != exitOK || err != nil || private.Figures.Difference == nil {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
+	private := decoded[privateResult](t, dir, append(compare, "--epsilon", "8", "--seed", "1", "--json")...)
+	if private.Figures.Difference == nil {
+		t.Fatalf("%+v", private)
 	}
 	f := private.Figures
 	if math.Abs(f.Difference.Value-exact.Difference) > 5*f.DifferenceNoise || f.DifferenceNoise <= 0 || f.AUC != nil || private.Guarantee.Epsilon > 8 || private.Guarantee.Epsilon < 7.9 {

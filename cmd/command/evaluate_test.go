@@ -18,10 +18,7 @@ import (
 // evaluated is a private evaluation by the program.
 func evaluated(t *testing.T, dir string, args ...string) (r privateResult) {
 	t.Helper()
-	code, out, errs := dyad(t, dir, append([]string{"--json"}, args...)...)
-	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil {
-		t.Fatalf("dyad %v: exit %d, %v: %s", args, code, err, errs)
-	}
+	ran(t, dir, append([]string{"--json"}, args...)...).exits(exitOK).decode(&r)
 	return r
 }
 
@@ -41,17 +38,15 @@ func TestPrivateEvaluationIsCharged(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	dir := scoredClinic(t, 600)
 	spent := func() spending {
-		code, out, errs := dyad(t, dir, "--json", "ledger", "show")
-		var all []spending
-		if err := json.Unmarshal([]byte(out), &all); code != exitOK || err != nil || len(all) != 1 {
-			t.Fatalf("exit %d: %s %s", code, out, errs)
+		all := decoded[[]spending](t, dir, "--json", "ledger", "show")
+		if len(all) != 1 {
+			t.Fatalf("%+v", all)
 		}
 		return all[0]
 	}
 	before := spent()
 	for _, delta := range []string{"1e-5", "0"} {
 		flags := []string{"--epsilon", "0.5", "--delta", delta, "--mean-loss"}
-		code, out, _ := dyad(t, dir, append([]string{"--json", "evaluate", "model.json", "--plan", "-n", "600"}, flags...)...)
 		var plan struct {
 			Events    []string `json:"events"`
 			Guarantee struct {
@@ -59,9 +54,7 @@ func TestPrivateEvaluationIsCharged(t *testing.T) {
 				Kind    string  `json:"kind"`
 			} `json:"guarantee"`
 		}
-		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
-			t.Fatalf("exit %d: %s", code, out)
-		}
+		ran(t, dir, append([]string{"--json", "evaluate", "model.json", "--plan", "-n", "600"}, flags...)...).exits(exitOK).decode(&plan)
 		if s := spent(); s.Runs != before.Runs {
 			t.Fatal("a plan was charged")
 		}
@@ -89,9 +82,7 @@ func TestPrivateEvaluationIsCharged(t *testing.T) {
 	}
 	// The cap of the ledger holds for evaluations.
 	mustRun(t, dir, "ledger", "init", before.DataID, "--epsilon", "2", "--delta", "1e-5", "--close")
-	if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--epsilon", "9"); code != exitResource || strings.Contains(out, "AUC") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--epsilon", "9").exits(exitResource).lacks("AUC")
 }
 
 // What has no private figures is refused before a record is read or anything charged, and says
@@ -129,10 +120,7 @@ func TestEvaluationRefusals(t *testing.T) {
 		{"--holdout-epsilon", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.3", "--holdout-epsilon", "1", "--exact-figures", "--force"}},
 		{"--reference", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.3", "--holdout-epsilon", "1", "--task", "metric", "--force"}},
 	} {
-		code, out, errs := dyad(t, dir, c.args...)
-		if code != c.code || !strings.Contains(out+errs, c.says) {
-			t.Errorf("dyad %v: exit %d, want %d with %q: %s%s", c.args, code, c.code, c.says, out, errs)
-		}
+		ran(t, dir, c.args...).exits(c.code).says(c.says)
 	}
 	after, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
 	if err != nil || string(after) != string(ledger) {
@@ -193,9 +181,7 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 		t.Errorf("the plan says %v, the run %v: %s", plan.InAll, r.InAll, errs)
 	}
 	// The flag of earlier versions counts besides -n.
-	if code, old, errs := dyad(t, dir, "--json", "plan", "-n", "240", "--schema", "patients.yaml", "--epsilon", "1", "--holdout-records", "160", "--holdout-epsilon", "0.5"); code != exitOK || old != out {
-		t.Errorf("--holdout-records: exit %d, another plan\n%s", code, errs)
-	}
+	ran(t, dir, "--json", "plan", "-n", "240", "--schema", "patients.yaml", "--epsilon", "1", "--holdout-records", "160", "--holdout-epsilon", "0.5").exits(exitOK).printsOnly(out)
 	if r.Spent.Runs < 5 || r.HeldPrivate.Run == r.Run || r.HeldPrivate.DataID != r.DataID {
 		t.Errorf("runs %+v", r.Spent)
 	}
@@ -324,10 +310,9 @@ func TestChargedRecordsAreNoPublicReference(t *testing.T) {
 // The command for held-out records charges the ledger of their training.
 func TestHeldOutCommandNamesTheLedger(t *testing.T) {
 	dir := clinic(t, 120)
-	code, out, errs := dyad(t, dir, "--json", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.4", "--ledger", "book.jsonl")
-	var r trainResult
-	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || !strings.Contains(r.HeldCommand, "--ledger book.jsonl") {
-		t.Errorf("exit %d, %v, command %q: %s", code, err, r.HeldCommand, errs)
+	r := decoded[trainResult](t, dir, "--json", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.4", "--ledger", "book.jsonl")
+	if !strings.Contains(r.HeldCommand, "--ledger book.jsonl") {
+		t.Errorf("%+v", r)
 	}
 	// The labels of the records are never written over.
 	write(t, dir, "labels.csv", "kept")

@@ -47,10 +47,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	book := must.Get(lib.OpenLedger("ledger.jsonl"))(t)
 	run := func(args ...string) string {
 		t.Helper()
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK {
-			t.Fatalf("%v: exit %d: %s", args, code, errs)
-		}
+		out := ran(t, dir, args...).exits(exitOK).out
 		return out
 	}
 	data := must.Get(lib.Open("patients.csv", "patients.yaml"))(t)
@@ -66,10 +63,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	} {
 		run(append(train, strings.Fields(flags)...)...)
 		plan := must.Get(lib.Plan(data.Shape(), o))(t, flags)
-		m, err := plan.Run(t.Context(), data, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()})
-		if err != nil {
-			t.Fatalf("%s: %v", flags, err)
-		}
+		m := must.Get(plan.Run(t.Context(), data, lib.Run{Ledger: book, Out: "lib.json", Replace: true, Source: seed()}))(t, flags)
 		sameModel(t, flags, "cmd.json", "lib.json")
 		more := must.Get(m.Open("patients.csv"))(t)
 		var table strings.Builder
@@ -125,10 +119,7 @@ func TestTheFaceEvaluatesAsThisProgram(t *testing.T) {
 	plan := must.Get(lib.PlanFigures(data.Shape(), o))(t)
 	var notes []string
 	found := must.Get(plan.Run(t.Context(), lib.FigureData{Data: data}, lib.Run{Ledger: book, DataID: m.DataID, Out: "lib.json", Source: privacy.NewSeededSource(7), Watch: lib.Watch{Note: func(text string) { notes = append(notes, text) }}}))(t)
-	want, err := lib.LoadFigures("cmd.json", m)
-	if err != nil {
-		t.Fatalf("%v: %s", err, told)
-	}
+	want := must.Get(lib.LoadFigures("cmd.json", m))(t, told)
 	var texts [2]string
 	for i, f := range []*lib.PrivateFigures{want, found} {
 		f.Run, f.Out = "", ""

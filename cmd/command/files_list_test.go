@@ -104,10 +104,7 @@ func TestLedgerKnowsAListByContentsAndOrder(t *testing.T) {
 	inParts(t, dir, "patients.csv", 100)
 	train := func(flags ...string) string {
 		t.Helper()
-		code, out, errs := dyad(t, dir, append([]string{"train", "--verbose", "--schema", "patients.yaml", "--epsilon", "0.1", "--force"}, flags...)...)
-		if code != exitOK {
-			t.Fatalf("%v: exit %d: %s", flags, code, errs)
-		}
+		out, errs := ran(t, dir, append([]string{"train", "--verbose", "--schema", "patients.yaml", "--epsilon", "0.1", "--force"}, flags...)...).exits(exitOK).texts()
 		return out + errs
 	}
 	const other = "now points to other data"
@@ -131,7 +128,5 @@ func TestLedgerKnowsAListByContentsAndOrder(t *testing.T) {
 	}
 	ends(t, dir, exitInput, "twice", "train", "--force", "--schema", "patients.yaml", "--data", "x1.csv", "--data", "x?.csv")
 	ends(t, dir, exitInput, "quotes", "train", "--schema", "patients.yaml", "--data", "x1.csv", "x2.csv")
-	if code, _, errs := dyad(t, dir, "predict", "model.json", "--data", "x*.csv", "--out", "x2.csv", "--force"); code != exitInput {
-		t.Errorf("an output that is one of the inputs: exit %d: %s", code, errs)
-	}
+	ran(t, dir, "predict", "model.json", "--data", "x*.csv", "--out", "x2.csv", "--force").exits(exitInput)
 }

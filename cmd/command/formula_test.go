@@ -39,9 +39,7 @@ func TestFormulaWithMinus(t *testing.T) {
 	}
 	// A flag without its value is noticed, and short flags stay flags.
 	for _, args := range [][]string{{"train", "--loss", "--json"}, {"train", "--loss"}, {"lab", "losses", "check", "-x", "u"}} {
-		if code, _, errs := dyad(t, t.TempDir(), args...); code != exitInput {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ran(t, t.TempDir(), args...).exits(exitInput)
 	}
 	for _, args := range []string{"lab losses check u -q", "lab losses check -n100 u -d 3", "lab losses check --radius=2 -h", "lab losses list -x", "train --loss -u", "lab losses check -- -u"} {
 		if got := minusFormula(strings.Fields(args)); !slices.Equal(got, strings.Fields(args)) {

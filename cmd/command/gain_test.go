@@ -63,10 +63,7 @@ func TestGain(t *testing.T) {
 	for algorithm, want := range map[string]float64{"moments": 0.5, "gradient-perturbation": 1} {
 		var n [2]numbers
 		for i, schema := range []string{"wide.yaml", "narrow.yaml"} {
-			code, out, errs := dyad(t, dir, "plan", "-n", "10000000", "--schema", schema, "--algorithm", algorithm, "--device", "cuda:h200", "--json")
-			if code != exitOK || json.Unmarshal([]byte(out), &n[i]) != nil {
-				t.Fatalf("%s, %s: exit %d %s", algorithm, schema, code, errs)
-			}
+			ran(t, dir, "plan", "-n", "10000000", "--schema", schema, "--algorithm", algorithm, "--device", "cuda:h200", "--json").exits(exitOK).decode(&n[i])
 		}
 		if n[0].Copying <= 0 || n[1].Copying != want*n[0].Copying {
 			t.Errorf("%s: %g s of copies in float64, %g s in float32", algorithm, n[0].Copying, n[1].Copying)

@@ -57,10 +57,7 @@ func sameGolden(t *testing.T, name, got string) {
 	if *update {
 		must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v; run make golden", err)
-	}
+	text := must.Get(os.ReadFile(file))(t, "run make golden")
 	want := strings.Split(string(text), "\n")
 	for i, line := range strings.Split(got, "\n") {
 		if i >= len(want) || line != want[i] {
@@ -217,10 +214,7 @@ func TestGoldenJSONOfRuns(t *testing.T) {
 			if args[0] != "online" {
 				args = append(args, "--seed", "7")
 			}
-			code, out, errs := dyad(t, dir, args...)
-			if code != exitOK {
-				t.Fatalf("dyad %s: exit %d: %s", line, code, errs)
-			}
+			out := ran(t, dir, args...).exits(exitOK).out
 			if args[0] == "online" { // the releases are noise
 				out = ""
 			}

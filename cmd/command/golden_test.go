@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"math"
@@ -170,10 +169,9 @@ func paperPlan(dg, epsilon, delta string) []string {
 func TestPaperModeOfDPGDC2(t *testing.T) {
 	gives := map[string]float64{"generic-1-1e-6": 1.018, "generic-4-128": 4.64} // docs/theory.md#dpgdc2: true epsilon 1.018 at (1, 1e-6)
 	for name, args := range paperDPGDC2 {
-		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json"}, args...)...)
-		var r algorithms.Report
-		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Guarantee.Claim == nil {
-			t.Fatalf("%s: exit %d, %v\n%s", name, code, err, errs)
+		r := decoded[algorithms.Report](t, t.TempDir(), append([]string{"--json"}, args...)...)
+		if r.Guarantee.Claim == nil {
+			t.Fatalf("%+v", r)
 		}
 		holds := strings.HasPrefix(name, "auc") || name == "generic-1-128"
 		if c := r.Guarantee.Claim; c.Holds != holds || c.Holds != (r.Guarantee.Epsilon <= c.Epsilon) {
@@ -189,9 +187,6 @@ func TestPaperModeOfDPGDC2(t *testing.T) {
 func TestOnPairCNeverTakesAStep(t *testing.T) {
 	schema := must.Get(filepath.Abs("../../bench/schemas/pima.yaml"))(t)
 	for _, n := range []string{"100", "10000", "1000000", "100000000"} {
-		code, out, errs := dyad(t, t.TempDir(), "online", "--schema", schema, "--state", "s", "--mode", "paper", "--algorithm", "onpairc", "--set", "buffer=0", "-n", n)
-		if code != exitInput || out != "" || !strings.Contains(errs, "never takes a step") || !strings.Contains(errs, "unless c > 4(L+alpha)") {
-			t.Errorf("n = %s: exit %d\n%s", n, code, out+errs)
-		}
+		ran(t, t.TempDir(), "online", "--schema", schema, "--state", "s", "--mode", "paper", "--algorithm", "onpairc", "--set", "buffer=0", "-n", n).exits(exitInput).warns("never takes a step", "unless c > 4(L+alpha)").printsOnly("")
 	}
 }

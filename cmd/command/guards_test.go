@@ -45,9 +45,7 @@ func TestMemoryIsAskedBeforeTheCharge(t *testing.T) {
 		{"plan", "-n", "1000", "-d", "100000", "--task", "metric"},
 		{"plan", "compare", "-n", "1000", "-d", "100000", "--task", "metric"},
 	} {
-		if code, _, errs := dyad(t, dir, args...); code != exitInput {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		ran(t, dir, args...).exits(exitInput)
 	}
 }
 
@@ -73,9 +71,7 @@ func TestModelsAreReadWithALimit(t *testing.T) {
 		if _, err := os.Stat(name); name == "/dev/zero" && err != nil {
 			continue
 		}
-		if code, _, errs := dyad(t, dir, "predict", name, "--data", "patients.csv"); code != exitInput {
-			t.Errorf("predict %s: exit %d: %s", name, code, errs)
-		}
+		ran(t, dir, "predict", name, "--data", "patients.csv").exits(exitInput)
 	}
 	var v struct{ A string }
 	path := filepath.Join(dir, "long.json")

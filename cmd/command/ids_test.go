@@ -106,12 +106,7 @@ func TestTokensOfLookAlikes(t *testing.T) {
 	dir := t.TempDir()
 	mustRun(t, dir, "local", "plan", "-n", "300", "-d", "2", "--epochs", "2", "--out", "study.json")
 	token := []string{"local", "token", "--protocol", "study.json", "--key", "tokens.key", "ben", "Anna", "anna"}
-	code, _, errs := dyad(t, dir, token...)
-	if code != exitInput || !strings.Contains(errs, "users 2 and 3") || strings.Contains(errs, "Anna") || exists(filepath.Join(dir, "tokens.key")) {
-		t.Errorf("exit %d: %s", code, errs)
-	}
-	if code, out, errs := dyad(t, dir, append(token, "--look-alike-ids", "allow")...); code != exitOK || strings.Count(out, "\n") != 3 {
-		t.Errorf("allowed: exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, token...).exits(exitInput).warns("users 2 and 3").lacks("Anna").without("tokens.key")
+	ran(t, dir, append(token, "--look-alike-ids", "allow")...).exits(exitOK).counts(3, "\n")
 	mustRun(t, dir, "local", "token", "--protocol", "study.json", "--key", "tokens.key", "ben", "ben")
 }

@@ -22,10 +22,7 @@ func TestInfluence(t *testing.T) {
 	}
 	run := func(code int, want string, args ...string) string {
 		t.Helper()
-		got, out, errs := dyad(t, dir, args...)
-		if got != code || !strings.Contains(out+errs, want) {
-			t.Fatalf("dyad %v: exit %d, want %d with %q: %s%s", args, got, code, want, out, errs)
-		}
+		out := ran(t, dir, args...).exits(code).says(want).out
 		return out
 	}
 	models := map[string][]string{
@@ -76,9 +73,7 @@ func TestInfluence(t *testing.T) {
 	}
 	must.Check(os.Stat(filepath.Join(dir, "linear.svg")))(t)
 	run(exitOK, "without the record the mean loss changes by", "lab", "influence", "linear.json", "--data", "patients.csv", "--exact-figures")
-	if _, _, errs := dyad(t, dir, "lab", "influence", "linear.json", "--data", "patients.csv", "--exact-figures", "--stability", "--log-format", "json"); !strings.Contains(errs, "--stability takes ") || !strings.Contains(errs, `"message":"stability","done":60,"total":60`) {
-		t.Errorf("--stability has no time and no progress: %s", errs)
-	}
+	ran(t, dir, "lab", "influence", "linear.json", "--data", "patients.csv", "--exact-figures", "--stability", "--log-format", "json").warns("--stability takes ", `"message":"stability","done":60,"total":60`)
 	run(exitInput, "--exact-figures", "lab", "influence", "linear.json", "--data", "patients.csv")
 	run(exitInput, "exists; choose another name", "lab", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--out", "linear.json.csv")
 	run(exitInput, "coefficient of an influence is -1", "lab", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--l2=-1")

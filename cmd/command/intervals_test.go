@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"dyad/internal/must"
@@ -31,10 +30,7 @@ func TestTrainIntervals(t *testing.T) {
 			t.Errorf("weight %d: %g with and %g without intervals, %+v", k, w, plain.Weights[k], r.Weights[k])
 		}
 	}
-	code, out, errs := dyad(t, dir, append(args, "--out", "text.json", "--intervals")...)
-	if code != exitOK || !strings.Contains(out, "marks intervals without 0") || !strings.Contains(out, "minimiser of the released objective in the population") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, append(args, "--out", "text.json", "--intervals")...).exits(exitOK).prints("marks intervals without 0", "minimiser of the released objective in the population")
 	mustRun(t, dir, "predict", "with.json", "--data", "patients.csv")
 	text := must.Get(os.ReadFile(filepath.Join(dir, "with.json")))(t)
 	var raw map[string]any

@@ -41,10 +41,7 @@ func TestLocalNetworkIsTheOneOfModels(t *testing.T) {
 		if again := slices.Clone(far); of.Domain(3, of.Radius()).Project(again, math.Inf(1)) != nil || !slices.Equal(far, again) {
 			t.Errorf("%+v: the balls of the layers are others than those of models", n)
 		}
-		r, err := engine.NewRecords([]float64{0.3, -0.5, 0.2, 0, 0, 0.9}, []float64{1, -1}, 3, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(engine.NewRecords([]float64{0.3, -0.5, 0.2, 0, 0, 0.9}, []float64{1, -1}, 3, engine.UnitBounds()))(t)
 		scores := must.Get((&lib.Model{Task: lib.AUC, Network: network, Weights: far}).Score(r))(t)
 		x := make([]float64, 3)
 		for i, got := range scores {
@@ -68,10 +65,7 @@ func TestLocalNetworkCommands(t *testing.T) {
 	dir := clinic(t, 300)
 	says := func(code int, want string, args ...string) string {
 		t.Helper()
-		got, out, errs := dyad(t, dir, args...)
-		if got != code || !strings.Contains(out+errs, want) {
-			t.Errorf("dyad %v: exit %d, want %d and %q:\n%s", args, got, code, want, out+errs)
-		}
+		out := ran(t, dir, args...).exits(code).says(want).out
 		return out
 	}
 	mlp := []string{"--schema", "patients.yaml", "--model", "mlp", "--hidden", "2", "--epochs", "2", "--epsilon", "4"}
@@ -115,9 +109,7 @@ func TestLocalNetworkCommands(t *testing.T) {
 	defer stop()
 	for u := range 3 {
 		user := fmt.Sprint("u", u)
-		if code, text := answerAs(t, dir, address, user, "--row", fmt.Sprint(u+1), "--max-epsilon", "8"); code != exitOK {
-			t.Fatalf("user %d: exit %d: %s", u, code, text)
-		}
+		answerAs(t, dir, address, user, "--row", fmt.Sprint(u+1), "--max-epsilon", "8").exits(exitOK)
 	}
 	st, err := serve.Remote{URL: address}.State(context.Background())
 	if err != nil || st.Visits != 3 {

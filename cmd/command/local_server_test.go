@@ -48,12 +48,11 @@ func certificate(t *testing.T, dir, name, host string) (cert, key string) {
 }
 
 // answerAs runs "dyad local client" for a user with a memory of their own.
-func answerAs(t *testing.T, dir, address, user string, more ...string) (int, string) {
+func answerAs(t *testing.T, dir, address, user string, more ...string) result {
 	t.Helper()
 	args := []string{"local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml",
 		"--user", user, "--memory", user + ".json", "--max-epsilon", "2"}
-	code, out, errs := dyad(t, dir, append(args, more...)...)
-	return code, out + errs
+	return ran(t, dir, append(args, more...)...)
 }
 
 // nothingSent says that nothing was drawn for a user and nothing is with the server.
@@ -82,39 +81,27 @@ func TestLocalServerTLS(t *testing.T) {
 		return remote.State(context.Background())
 	}
 	for what, c := range map[string][]string{"no --ca": nil, "another authority": {"--ca", other}} {
-		code, says := answerAs(t, dir, address, "u", c...)
-		if code != exitInput || !strings.Contains(says, "--ca") {
-			t.Errorf("%s: exit %d, want %d: %s", what, code, exitInput, says)
-		}
+		answerAs(t, dir, address, "u", c...).exits(exitInput).says("--ca")
 		st, err := state(cert, address)
 		nothingSent(t, what, dir, "u", st, err)
 	}
-	if code, says := answerAs(t, dir, strings.Replace(address, "https", "http", 1), "u", "--ca", cert); code == exitOK {
-		t.Errorf("plain HTTP to a TLS server: %s", says)
+	if r := answerAs(t, dir, strings.Replace(address, "https", "http", 1), "u", "--ca", cert); r.code == exitOK {
+		t.Errorf("plain HTTP to a TLS server: %s", r.out)
 	}
-	if code, says := answerAs(t, dir, address, "u", "--ca", "patients.csv"); code != exitInput || !strings.Contains(says, "no certificate") {
-		t.Errorf("--ca without certificates: exit %d: %s", code, says)
-	}
-	if code, says := answerAs(t, dir, address, "u", "--ca", cert); code != exitOK || !strings.Contains(says, "the server has the message") {
-		t.Errorf("with --ca: exit %d: %s", code, says)
-	}
+	answerAs(t, dir, address, "u", "--ca", "patients.csv").exits(exitInput).says("no certificate")
+	answerAs(t, dir, address, "u", "--ca", cert).exits(exitOK).says("the server has the message")
 	if code := stop(); code != exitOK {
 		t.Errorf("exit %d", code)
 	}
 	// The certificate of another host, though its authority is trusted.
 	address, stop = localServer(t, dir, with("--dir", "two", "--cert", other, "--key", otherKey)...)
-	code, says := answerAs(t, dir, address, "v", "--ca", other)
-	if code != exitInput || !strings.Contains(says, "127.0.0.1") {
-		t.Errorf("wrong host: exit %d: %s", code, says)
-	}
+	answerAs(t, dir, address, "v", "--ca", other).exits(exitInput).says("127.0.0.1")
 	must.Err(os.Stat(filepath.Join(dir, "v.json")))(t, "a message was drawn for a server of another name")
 	stop()
-	for what, c := range map[string][]string{
+	for _, c := range map[string][]string{
 		"--cert without --key": {"--cert", cert}, "key of another certificate": {"--cert", cert, "--key", otherKey}, "no certificate": {"--cert", "patients.csv", "--key", key},
 	} {
-		if code, out, errs := dyad(t, dir, append([]string{"local", "server", "--check", "--dir", "three"}, with(c...)...)...); code != exitInput {
-			t.Errorf("%s: exit %d: %s", what, code, out+errs)
-		}
+		ran(t, dir, append([]string{"local", "server", "--check", "--dir", "three"}, with(c...)...)...).exits(exitInput)
 	}
 }
 
@@ -123,13 +110,9 @@ func TestLocalServerRate(t *testing.T) {
 	dir := clinic(t, 60)
 	serving := []string{"--dir", "study", "-n", "5", "--schema", "patients.yaml", "--epochs", "2"}
 	address, stop := localServer(t, dir, append(serving, "--messages-per-second", "0.001")...)
-	if code, says := answerAs(t, dir, address, "a"); code != exitOK {
-		t.Fatalf("the first message: exit %d: %s", code, says)
-	}
+	answerAs(t, dir, address, "a").exits(exitOK)
 	log := must.Get(os.ReadFile(filepath.Join(dir, "study", "messages.log")))(t)
-	if code, says := answerAs(t, dir, address, "b"); code != exitResource || !strings.Contains(says, "429") {
-		t.Errorf("the second message: exit %d, want %d and 429: %s", code, exitResource, says)
-	}
+	answerAs(t, dir, address, "b").exits(exitResource).says("429")
 	if again, err := os.ReadFile(filepath.Join(dir, "study", "messages.log")); err != nil || !bytes.Equal(log, again) {
 		t.Errorf("a message beyond the rate is in the log (%v)", err)
 	}
@@ -147,9 +130,7 @@ func TestLocalServerRate(t *testing.T) {
 	}
 	address, stop = localServer(t, dir, append(serving, "--messages-per-second", "1000")...)
 	defer stop()
-	if code, says := answerAs(t, dir, address, "b"); code != exitOK {
-		t.Errorf("within the rate: exit %d: %s", code, says)
-	}
+	answerAs(t, dir, address, "b").exits(exitOK)
 	if log, err = os.ReadFile(filepath.Join(dir, "study", "messages.log")); err != nil || !strings.Contains(string(log), kept.Answers[0].Message.Seed) {
 		t.Errorf("the server has another message than the one remembered (%v)", err)
 	}
@@ -159,12 +140,8 @@ func TestLocalServerRate(t *testing.T) {
 func made(t *testing.T, dir, user string, plan ...string) string {
 	t.Helper()
 	mustRun(t, dir, append([]string{"local", "plan", "--out", "p.json", "--force"}, plan...)...)
-	code, out, errs := dyad(t, dir, "--json", "local", "client", "--protocol", "p.json", "--data", "patients.csv", "--schema", "patients.yaml",
+	r := decoded[localAnswer](t, dir, "--json", "local", "client", "--protocol", "p.json", "--data", "patients.csv", "--schema", "patients.yaml",
 		"--user", user, "--memory", user+"-made.json", "--max-epsilon", "9")
-	var r localAnswer
-	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK {
-		t.Fatal(err, out, errs)
-	}
 	text := must.Get(json.Marshal(r.Message))(t)
 	return string(text)
 }
@@ -246,9 +223,7 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 		t.Fatalf("the server ended with %d while a message was on its way", code)
 	default:
 	}
-	if code, says := answerAs(t, dir, address, "late"); code != exitResource {
-		t.Errorf("a client after the interrupt: exit %d: %s", code, says)
-	}
+	answerAs(t, dir, address, "late").exits(exitResource)
 	must.Get(io.WriteString(connection, message[20:]))(t)
 	r, err := http.ReadResponse(answer, nil)
 	if err != nil || r.StatusCode != http.StatusOK {
@@ -258,10 +233,9 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 	if code := <-ended; code != exitOK {
 		t.Errorf("exit %d", code)
 	}
-	var check localServerState
-	code, out, errs := dyad(t, dir, append([]string{"--json", "local", "server", "--check", "--dir", "study"}, plan...)...)
-	if err := json.Unmarshal([]byte(out), &check); err != nil || code != exitOK || check.State.Visits != 1 {
-		t.Errorf("after the restart: exit %d, %v, %d messages: %s", code, err, check.State.Visits, out+errs)
+	check := decoded[localServerState](t, dir, append([]string{"--json", "local", "server", "--check", "--dir", "study"}, plan...)...)
+	if check.State.Visits != 1 {
+		t.Errorf("%+v", check)
 	}
 }
 
@@ -307,11 +281,8 @@ func TestLocalServerTokens(t *testing.T) {
 	}
 	empty := log()
 	// Mallory has a token, but not that of alice.
-	for what, more := range map[string][]string{"no token": nil, "the token of bob": {"--token", bob}, "a token of another key": {"--token", stranger}, "a token of another study": {"--token", "later.token"}} {
-		code, says := answerAs(t, dir, address, "alice", append(more, "--memory", "mallory.json")...)
-		if code != exitFailure || !strings.Contains(says, "403") {
-			t.Errorf("%s: exit %d, want %d and 403: %s", what, code, exitFailure, says)
-		}
+	for _, more := range map[string][]string{"no token": nil, "the token of bob": {"--token", bob}, "a token of another key": {"--token", stranger}, "a token of another study": {"--token", "later.token"}} {
+		answerAs(t, dir, address, "alice", append(more, "--memory", "mallory.json")...).exits(exitFailure).says("403")
 	}
 	for _, header := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "Bearer ====", "Bearer " + strings.Repeat("A", 43)} {
 		if code := post(t, address, `{"user":"alice","epoch":1,"takes":true}`, "Dyad-User", "alice", "Authorization", header); code != http.StatusForbidden {
@@ -326,27 +297,19 @@ func TestLocalServerTokens(t *testing.T) {
 	}
 	must.Err(visits("alice", bob))(t, "bob can see the visits of alice")
 	// What was refused did not use up the rate of one message.
-	if code, says := answerAs(t, dir, address, "alice", "--token", alice); code != exitOK {
-		t.Errorf("alice: exit %d: %s", code, says)
-	}
+	answerAs(t, dir, address, "alice", "--token", alice).exits(exitOK)
 	if n, err := visits("alice", alice); n != 1 || err != nil {
 		t.Errorf("alice: %d visits, %v, want 1", n, err)
 	}
-	if code, says := answerAs(t, dir, address, "bob", "--token", bob); code != exitResource || !strings.Contains(says, "429") {
-		t.Errorf("bob beyond the rate: exit %d: %s", code, says)
-	}
+	answerAs(t, dir, address, "bob", "--token", bob).exits(exitResource).says("429")
 	stop()
 	// Control: a server without --tokens takes the message of anybody.
 	address, stop = localServer(t, dir, serving...)
 	defer stop()
-	if code, says := answerAs(t, dir, address, "carol"); code != exitOK {
-		t.Errorf("without --tokens: exit %d: %s", code, says)
-	}
-	if code, says := answerAs(t, dir, "http://learn.invalid", "carol", "--token", alice); code != exitInput || !strings.Contains(says, "in clear") {
-		t.Errorf("a token over http: exit %d: %s", code, says)
-	}
+	answerAs(t, dir, address, "carol").exits(exitOK)
+	answerAs(t, dir, "http://learn.invalid", "carol", "--token", alice).exits(exitInput).says("in clear")
 	write(t, dir, "empty.json", "{}")
-	for what, args := range map[string][]string{
+	for _, args := range map[string][]string{
 		"a key that is none":    {"local", "server", "--check", "--tokens", "patients.csv", "--dir", "x", "-n", "5", "-d", "2"},
 		"no key":                {"local", "server", "--check", "--tokens", "none.key", "--dir", "x", "-n", "5", "-d", "2"},
 		"an id of 129 bytes":    {"local", "token", "--protocol", "study.json", "--key", "tokens.key", strings.Repeat("u", 129)},
@@ -359,9 +322,7 @@ func TestLocalServerTokens(t *testing.T) {
 		"an empty protocol":     {"local", "token", "--protocol", "empty.json", "--key", "tokens.key", "u"},
 		"a key on a device":     {"local", "server", "--check", "--tokens", os.DevNull, "--dir", "x", "-n", "5", "-d", "2"},
 	} {
-		if code, out, errs := dyad(t, dir, args...); code != exitInput {
-			t.Errorf("%s: exit %d, want %d: %s", what, code, exitInput, out+errs)
-		}
+		ran(t, dir, args...).exits(exitInput)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "tokens.key")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key file has mode %v (%v)", info.Mode(), err)

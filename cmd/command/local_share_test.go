@@ -28,11 +28,7 @@ func TestResponseShare(t *testing.T) {
 		if c.share != "" {
 			args = append(args, "--response-share", c.share)
 		}
-		code, out, errs := dyad(t, t.TempDir(), args...)
-		var plan localPlan
-		if err := json.Unmarshal([]byte(out), &plan); err != nil || code != exitOK {
-			t.Fatalf("share %q: exit %d, %v: %s", c.share, code, err, errs)
-		}
+		plan := decoded[localPlan](t, t.TempDir(), args...)
 		why := plan.Guarantee.Derivation
 		if plan.Guarantee.Epsilon != 2 || !strings.Contains(why, c.says) || !strings.Contains(why, "together 1-LDP") {
 			t.Errorf("share %q: epsilon %v, %s, want %q", c.share, plan.Guarantee.Epsilon, why, c.says)

@@ -256,9 +256,7 @@ func TestLocalModel(t *testing.T) {
 	ends(t, dir, exitInput, "no user has answered", save...)
 	for u := range 3 {
 		user := fmt.Sprint("u", u)
-		if code, says := answerAs(t, dir, address, user, "--row", fmt.Sprint(u+1)); code != exitOK {
-			t.Fatalf("user %d: exit %d: %s", u, code, says)
-		}
+		answerAs(t, dir, address, user, "--row", fmt.Sprint(u+1)).exits(exitOK)
 	}
 	st, err := serve.Remote{URL: address}.State(context.Background())
 	if err != nil || slices.Equal(st.Model, st.Average) {
@@ -276,9 +274,7 @@ func TestLocalModel(t *testing.T) {
 	ends(t, dir, exitInput, "exists", append(save, "--out", "last.json")...)
 	write(t, dir, "narrow.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n")
 	ends(t, dir, exitInput, "1 features", "local", "model", "--server", address, "--schema", "narrow.yaml")
-	if code, _, errs := dyad(t, dir, "local", "model", "--server", "http://127.0.0.1:1", "--schema", "patients.yaml"); code != exitResource {
-		t.Errorf("no server: exit %d: %s", code, errs)
-	}
+	ran(t, dir, "local", "model", "--server", "http://127.0.0.1:1", "--schema", "patients.yaml").exits(exitResource)
 }
 
 func TestLocalSimulate(t *testing.T) {
@@ -292,10 +288,7 @@ func TestLocalSimulate(t *testing.T) {
 	}
 	simulate := func(code int, says string, args ...string) (r result) {
 		t.Helper()
-		got, out, errs := dyad(t, dir, append([]string{"--json", "local", "simulate"}, args...)...)
-		if got != code || !strings.Contains(out+errs, says) {
-			t.Errorf("dyad local simulate %v: exit %d, want %d and %q:\n%s", args, got, code, says, out+errs)
-		}
+		out := ran(t, dir, append([]string{"--json", "local", "simulate"}, args...)...).exits(code).says(says).out
 		if code == exitOK {
 			must.CheckDo(t, json.Unmarshal([]byte(out), &r))
 		}
@@ -368,9 +361,6 @@ func TestLocalAudit(t *testing.T) {
 		{exitInput, "answers only once", []string{"prestige-label", "--visits", "2"}},
 		{exitInput, "", []string{"sgd"}},
 	} {
-		code, out, errs := dyad(t, t.TempDir(), append([]string{"local", "audit", "--runs", "2000"}, c.args...)...)
-		if code != c.code || !strings.Contains(out+errs, c.says) {
-			t.Errorf("dyad local audit %v: exit %d, want %d and %q:\n%s", c.args, code, c.code, c.says, out+errs)
-		}
+		ran(t, t.TempDir(), append([]string{"local", "audit", "--runs", "2000"}, c.args...)...).exits(c.code).says(c.says)
 	}
 }

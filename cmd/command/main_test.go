@@ -27,28 +27,131 @@ func dyad(t *testing.T, dir string, args ...string) (code int, stdout, stderr st
 	return code, out.String(), errs.String()
 }
 
+// result is how a command ended. Its methods report what differs from the expectation.
+type result struct {
+	t         *testing.T
+	dir       string
+	args      []string
+	code      int
+	out, errs string
+}
+
+// ran runs a command.
+func ran(t *testing.T, dir string, args ...string) result {
+	t.Helper()
+	code, out, errs := dyad(t, dir, args...)
+	return result{t, dir, args, code, out, errs}
+}
+
+func (r result) want(holds bool, what string, about ...any) result {
+	if !holds {
+		r.t.Helper()
+		r.t.Errorf("%q: exit %d, want %s: %s%s", r.args, r.code, fmt.Sprintf(what, about...), r.out, r.errs)
+	}
+	return r
+}
+
+func (r result) exits(code int) result {
+	r.t.Helper()
+	return r.want(r.code == code, "exit %d", code)
+}
+
+// contains wants texts in an output or, if not there is set, not in it.
+func (r result) contains(output string, there bool, texts []string) result {
+	r.t.Helper()
+	for _, text := range texts {
+		r.want(strings.Contains(output, text) == there, "%q %v", text, there)
+	}
+	return r
+}
+
+// prints wants texts on standard output, warns on standard error, says on one of them, and lacks on none.
+func (r result) prints(texts ...string) result {
+	r.t.Helper()
+	return r.contains(r.out, true, texts)
+}
+
+func (r result) warns(texts ...string) result {
+	r.t.Helper()
+	return r.contains(r.errs, true, texts)
+}
+
+func (r result) says(texts ...string) result {
+	r.t.Helper()
+	return r.contains(r.out+r.errs, true, texts)
+}
+
+func (r result) lacks(texts ...string) result {
+	r.t.Helper()
+	return r.contains(r.out+r.errs, false, texts)
+}
+
+func (r result) counts(n int, text string) result {
+	r.t.Helper()
+	return r.want(strings.Count(r.out, text) == n, "%d times %q", n, text)
+}
+
+func (r result) printsOnly(text string) result {
+	r.t.Helper()
+	return r.want(r.out == text, "only %q", text)
+}
+
+func (r result) warnsNothing() result {
+	r.t.Helper()
+	return r.want(r.errs == "", "no warning")
+}
+
+// makes wants files, and without wants none of them.
+func (r result) makes(names ...string) result {
+	r.t.Helper()
+	for _, name := range names {
+		r.want(exists(filepath.Join(r.dir, name)), "%s", name)
+	}
+	return r
+}
+
+func (r result) without(names ...string) result {
+	r.t.Helper()
+	for _, name := range names {
+		r.want(!exists(filepath.Join(r.dir, name)), "no %s", name)
+	}
+	return r
+}
+
+// decode reads standard output as JSON.
+func (r result) decode(into any) result {
+	r.t.Helper()
+	must.Do(r.t, json.Unmarshal([]byte(r.out), into), r.args, r.out, r.errs)
+	return r
+}
+
+func (r result) texts() (stdout, stderr string) { return r.out, r.errs }
+
+// decoded runs a command that has to end well and reads its standard output as JSON.
+func decoded[T any](t *testing.T, dir string, args ...string) (v T) {
+	t.Helper()
+	must.Do(t, json.Unmarshal([]byte(mustRun(t, dir, args...)), &v), args)
+	return v
+}
+
 // ends runs a command, which ends with an exit code and says a text: on standard output if it ends well, on standard error otherwise.
 func ends(t *testing.T, dir string, want int, says string, args ...string) (stdout, stderr string) {
 	t.Helper()
-	code, out, errs := dyad(t, dir, args...)
-	told := errs
+	r := ran(t, dir, args...).exits(want)
 	if want == exitOK {
-		told = out
+		return r.prints(says).texts()
 	}
-	if code != want || !strings.Contains(told, says) {
-		t.Errorf("%q: exit %d, want %d with %q: %s%s", args, code, want, says, out, errs)
-	}
-	return out, errs
+	return r.warns(says).texts()
 }
 
 // mustRun runs a command that has to end well.
 func mustRun(t *testing.T, dir string, args ...string) (stdout string) {
 	t.Helper()
-	code, stdout, errs := dyad(t, dir, args...)
-	if code != exitOK {
-		t.Fatalf("%q: exit %d: %s", args, code, errs)
+	r := ran(t, dir, args...)
+	if r.code != exitOK {
+		t.Fatalf("%q: exit %d: %s", args, r.code, r.errs)
 	}
-	return stdout
+	return r.out
 }
 
 // clinic writes patients.csv and a private patients.yaml into a new folder.
@@ -74,11 +177,7 @@ func write(t *testing.T, dir, name, text string) {
 func TestTrainWithoutDataIsPublicAndChargesNothing(t *testing.T) {
 	dir := t.TempDir()
 	out := mustRun(t, dir, "train")
-	for _, want := range []string{"synthetic", "public", "guarantee", "AUC", "no budget was charged"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the output lacks %q:\n%s", want, out)
-		}
-	}
+	must.Contain(t, out, "synthetic", "public", "guarantee", "AUC", "no budget was charged")
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
 		t.Errorf("the run left files behind: %v", entries)
 	}
@@ -110,15 +209,9 @@ func TestPrivateRoad(t *testing.T) {
 	}
 	for _, s := range steps {
 		out := mustRun(t, dir, s.args...)
-		for _, want := range s.want {
-			if !strings.Contains(out, want) {
-				t.Errorf("dyad %v: the output lacks %q:\n%s", s.args, want, out)
-			}
-		}
+		must.Contain(t, out, s.want...)
 	}
-	if code, out, errs := dyad(t, dir, "ledger", "show", "clinical"); code != exitInput || out != "" || !strings.Contains(errs, `"synthetic-clinical"`) {
-		t.Errorf("a data id that the ledger does not know: exit %d: %s%s", code, errs, out)
-	}
+	ran(t, dir, "ledger", "show", "clinical").exits(exitInput).warns(`"synthetic-clinical"`).printsOnly("")
 	// A model knows its guarantee, and predict needs nothing else.
 	m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 	if m.Guarantee.Epsilon <= 0 || m.Guarantee.Epsilon > 2 || m.Run == "" || len(m.Features) != len(m.Weights) {
@@ -141,15 +234,8 @@ type step struct {
 func walk(t *testing.T, dir string, road []step) {
 	t.Helper()
 	for _, s := range road {
-		code, out, errs := dyad(t, dir, s.args...)
-		if code != s.code {
-			t.Fatalf("dyad %v: exit %d, want %d: %s", s.args, code, s.code, errs)
-		}
-		for _, want := range s.want {
-			if !strings.Contains(out+errs, want) {
-				t.Errorf("dyad %v: the output lacks %q:\n%s%s", s.args, want, out, errs)
-			}
-		}
+		out, errs := ran(t, dir, s.args...).exits(s.code).texts()
+		must.Contain(t, out+errs, s.want...)
 	}
 }
 
@@ -202,12 +288,8 @@ func TestPlanIsTheReportOfTrain(t *testing.T) {
 		_, trained, errs2 := dyad(t, dir, append([]string{"train", "--data", "patients.csv", "--out", algorithm + ".json"}, flags...)...)
 		var plan map[string]any
 		var train struct{ Report map[string]any }
-		if err := json.Unmarshal([]byte(planned), &plan); err != nil {
-			t.Fatalf("plan: %v: %s", err, errs)
-		}
-		if err := json.Unmarshal([]byte(trained), &train); err != nil {
-			t.Fatalf("train: %v: %s", err, errs2)
-		}
+		must.Do(t, json.Unmarshal([]byte(planned), &plan), "plan", errs)
+		must.Do(t, json.Unmarshal([]byte(trained), &train), "train", errs2)
 		maps.DeleteFunc(plan, func(key string, _ any) bool { // of the machine, not of the run; and the options
 			return strings.HasPrefix(key, "estimated_") || key == "processes_that_hold_it" || key == "recipe"
 		})
@@ -274,15 +356,8 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 		{[]string{"predict", "nothing.json", "--data", "patients.csv"}, exitInput, []string{"nothing.json"}},
 		{[]string{"ledger", "show"}, exitInput, []string{"no ledger"}},
 	} {
-		code, out, errs := dyad(t, dir, c.args...)
-		if code != c.code {
-			t.Errorf("dyad %v: exit %d, want %d: %s%s", c.args, code, c.code, out, errs)
-		}
-		for _, want := range c.want {
-			if !strings.Contains(errs, want) {
-				t.Errorf("dyad %v: the error lacks %q: %s", c.args, want, errs)
-			}
-		}
+		errs := ran(t, dir, c.args...).exits(c.code).errs
+		must.Contain(t, errs, c.want...)
 		if strings.Contains(errs, secret) {
 			t.Errorf("dyad %v: the error shows a value of the data: %s", c.args, errs)
 		}
@@ -310,10 +385,7 @@ func TestSlipsCostNoData(t *testing.T) {
 		{"data", "convert", "patients.csv", "patients.csv", "--schema", "patients.yaml", "--force"},
 		{"data", "schema", "patients.csv", "--out", "patients.csv"},
 	} {
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitInput {
-			t.Errorf("dyad %v: exit %d, want 64: %s%s", args, code, out, errs)
-		}
+		out, errs := ran(t, dir, args...).exits(exitInput).texts()
 		if strings.Contains(out+errs, row) || len(errs) > 1000 {
 			t.Errorf("dyad %v prints records: %.2000s", args, errs)
 		}
@@ -344,10 +416,7 @@ func TestDraftSaysWhatItGuessed(t *testing.T) {
 		text += fmt.Sprintf("%d;%d,%d;%d;%d\n", i, i%90+40, i%10, 20+i%60, i%2)
 	}
 	write(t, dir, "x.csv", text)
-	code, out, errs := dyad(t, dir, "data", "schema", "x.csv")
-	if code != exitOK || !strings.Contains(errs, "label column was guessed to be sick") || !strings.Contains(out, `{name: "glucose", range: [40, 129.9]`) {
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ran(t, dir, "data", "schema", "x.csv").exits(exitOK).prints(`{name: "glucose", range: [40, 129.9]`).warns("label column was guessed to be sick")
 }
 
 // No plan runs away: an absurd number of steps is refused at once.
@@ -410,9 +479,7 @@ func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
 func TestBudgetCapGivesExit3(t *testing.T) {
 	dir := clinic(t, 200)
 	schema := must.Get(dataset.LoadSchema(filepath.Join(dir, "patients.yaml")))(t)
-	if code, out, errs := dyad(t, dir, "ledger", "init", schema.DataID, "--epsilon", "4", "--delta", "1e-6"); code != exitOK || !strings.Contains(out, "no run on ") || strings.Contains(out, "before:") {
-		t.Fatalf("ledger init: %s%s", out, errs)
-	}
+	ran(t, dir, "ledger", "init", schema.DataID, "--epsilon", "4", "--delta", "1e-6").exits(exitOK).prints("no run on ").lacks("before:")
 	ends(t, dir, exitOK, "before: at most epsilon = 4 at delta = 1e-06", "ledger", "init", schema.DataID, "--epsilon", "1", "--delta", "1e-5")
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.9", "--delta", "1e-5"}
 	mustRun(t, dir, args...)

@@ -156,10 +156,7 @@ func TestWarnedBeforeTheCharge(t *testing.T) {
 			t.Errorf("dyad %s: the guarantee is %s", c.args, out.String())
 		}
 	}
-	code, out, errs := dyad(t, dir, "ledger", "show", "--delta", "1e-6")
-	if code != exitOK || strings.Count(out, "RANGES FROM THE DATA: this guarantee does not hold") != 2 || !strings.Contains(out, "moments: (1, 0.1)-differentially private") || !strings.Contains(out, "at delta 1e-06") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, "ledger", "show", "--delta", "1e-6").exits(exitOK).prints("moments: (1, 0.1)-differentially private", "at delta 1e-06").counts(2, "RANGES FROM THE DATA: this guarantee does not hold")
 }
 
 // TestBriefReports: without --verbose a command prints a line about what was made, the guarantee

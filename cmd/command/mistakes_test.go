@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // mistake is a slip of somebody new, words of the answer to it, and a cure that the answer leads to.
@@ -123,11 +124,7 @@ func TestMistakesHaveCures(t *testing.T) {
 			ledger := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
 			code, out, errs := dyad(t, dir, strings.Fields(m.typed)...)
 			answer := out + errs
-			for _, words := range m.says {
-				if !strings.Contains(answer, words) {
-					t.Errorf("dyad %s: the answer lacks %q:\n%s", m.typed, words, answer)
-				}
-			}
+			must.Contain(t, answer, m.says...)
 			if m.none != "" && strings.Contains(answer, m.none) {
 				t.Errorf("dyad %s: the answer has %q:\n%s", m.typed, m.none, answer)
 			}

@@ -90,10 +90,7 @@ func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
 		"--gradient-share 1":              "below 1",
 		"--second-moments none --ridge 2": "has no effect",
 	} {
-		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm", "moments-descent"}, strings.Fields(args)...)...)
-		if code != exitInput || out != "" || !strings.Contains(errs, want) {
-			t.Errorf("plan %s: exit %d, want 64 and %q\n%s", args, code, want, out+errs)
-		}
+		ran(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm", "moments-descent"}, strings.Fields(args)...)...).exits(exitInput).warns(want).printsOnly("")
 	}
 	for args, want := range map[string]string{
 		"--loss hinge --radius 2 --l2 0.1 --steps 7": "hinge|r = 2\n|alpha = 0.1;|7 mean gradients",

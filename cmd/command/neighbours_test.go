@@ -37,10 +37,7 @@ func masked(text string, by []mask) string {
 // private (the ledger and the state of a stream), with masks.
 func observed(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	code, out, errs := dyad(t, dir, args...)
-	if code != exitOK {
-		t.Fatalf("%v: exit %d: %s", args, code, errs)
-	}
+	out, errs := ran(t, dir, args...).exits(exitOK).texts()
 	all := out + "\n--- errors\n" + errs
 	files := must.Get(os.ReadDir(dir))(t)
 	for _, f := range files {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"strings"
 	"testing"
 )
 
@@ -12,10 +11,7 @@ func TestNetworkCommands(t *testing.T) {
 	private := []string{"--data", "patients.csv", "--schema", "patients.yaml", "--model", "mlp", "--hidden", "4", "--steps", "3"}
 	run := func(want string, args ...string) {
 		t.Helper()
-		code, out, told := dyad(t, dir, args...)
-		if code != 0 || !strings.Contains(out+told, want) {
-			t.Errorf("%s: exit %d, want %q in %s%s", strings.Join(args, " "), code, want, out, told)
-		}
+		ran(t, dir, args...).exits(0).says(want)
 	}
 	train := func(more ...string) []string {
 		return append(append([]string{"train", "--verbose"}, private...), more...)

@@ -88,9 +88,7 @@ func TestOnlineRegret(t *testing.T) {
 	}
 	flags = append(flags, "--public-data", "--regret")
 	for _, bad := range [][]string{{"--resume"}, {"--records", "50000"}} {
-		if code, _, errs := dyad(t, dir, append(slices.Clone(flags), bad...)...); code != exitInput {
-			t.Errorf("%v: exit %d, %s", bad, code, errs)
-		}
+		ran(t, dir, append(slices.Clone(flags), bad...)...).exits(exitInput)
 	}
 	out := mustRun(t, dir, flags...)
 	lines := strings.Split(strings.TrimSpace(out), "\n")

@@ -29,9 +29,7 @@ func parseOnline(t *testing.T, out string) (o onlineOutput) {
 			o.releases = append(o.releases, onlineRelease{})
 			v = &o.releases[i-1]
 		}
-		if err := json.Unmarshal([]byte(line), v); err != nil {
-			t.Fatalf("line %d: %v\n%s", i+1, err, out)
-		}
+		must.Do(t, json.Unmarshal([]byte(line), v), "line", i+1, out)
 	}
 	return o
 }
@@ -159,9 +157,7 @@ func TestOnlineResumeComparesTheFormula(t *testing.T) {
 	dir := clinic(t, 60)
 	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv", "--loss")
 	mustRun(t, dir, append(flags, "(u-1)^2")...)
-	if code, out, errs := dyad(t, dir, append(flags, "(u+1)^2", "--resume")...); code != exitInput || out != "" || !strings.Contains(errs, "another loss") {
-		t.Errorf("another formula with the same constants: exit %d, %s%s", code, out, errs)
-	}
+	ran(t, dir, append(flags, "(u+1)^2", "--resume")...).exits(exitInput).warns("another loss").printsOnly("")
 	mustRun(t, dir, append(flags, "(u-1)^2", "--resume")...)
 }
 
@@ -206,9 +202,7 @@ func TestOnlineStopsAtABadRow(t *testing.T) {
 	if o := parseOnline(t, out); code != exitOK || o.start.Run != run || o.releases[len(o.releases)-1].Records != 100 {
 		t.Errorf("resumed: exit %d: %s%s", code, errs, out)
 	}
-	if _, out, _ := dyad(t, dir, "ledger", "show"); !strings.Contains(out, "1 run,") {
-		t.Errorf("the ledger has %s", out)
-	}
+	ran(t, dir, "ledger", "show").prints("1 run,")
 	ends(t, dir, exitInput, "is a directory", append(flags[:len(flags)-1:len(flags)-1], ".", "--state", "other")...)
 }
 
@@ -277,9 +271,7 @@ func TestOnlineRefusesACopyOfTheState(t *testing.T) {
 	if o := parseOnline(t, out.String()); code != exitOK || tries != 1 || len(o.releases) != 8 {
 		t.Fatalf("exit %d, %d tries, %s", code, tries, errs.String())
 	}
-	if code, out, errs := dyad(t, dir, copied...); code != exitInput || out != "" {
-		t.Errorf("the copy after an orderly stop: exit %d, %s%s", code, out, errs)
-	}
+	ran(t, dir, copied...).exits(exitInput).printsOnly("")
 	// Copies are not refused for being copies: the state itself goes on under another name.
 	state := must.Get(os.ReadFile("s"))(t)
 	write(t, dir, "copy", string(state))

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,19 +20,11 @@ func TestSoftmaxRoad(t *testing.T) {
 	} {
 		dir := clinic(t, 200)
 		drawn := append([]string{"--density", "1", "--degree-cap", "4"}, flags...)
-		code, out, errs := dyad(t, dir, append([]string{"--json"}, tuplesTrain(append(drawn, "--out", "m.json")...)...)...)
-		var train pairsTrainResult
-		if err := json.Unmarshal([]byte(out), &train); code != exitOK || err != nil {
-			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
-		}
+		train := decoded[pairsTrainResult](t, dir, append([]string{"--json"}, tuplesTrain(append(drawn, "--out", "m.json")...)...)...)
 		if train.Run == "" || train.Spent.Runs != 1 || !strings.Contains(train.Report.Guarantee.Derivation, "batch-softmax") {
 			t.Errorf("%s: %+v", name, train)
 		}
-		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, drawn...)...)
-		var plan algorithms.Report
-		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
-			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
-		}
+		plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, drawn...)...)
 		train.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
 		a := withoutRecipe(t, train.Report)
 		b := withoutRecipe(t, plan)
@@ -88,13 +79,13 @@ func TestSoftmaxFlagsAreRefused(t *testing.T) {
 func TestSoftmaxAudit(t *testing.T) {
 	dir := t.TempDir()
 	for _, loss := range []string{lossInfoNCE, lossNTXent} {
-		code, out, errs := dyad(t, dir, "--json", "audit", "pairs", "-n", "16", "-d", "3", "--kappa", "1", "--pairs", "8", "--loss", loss, "--rows", "2", "--batch", "8", "--epochs", "1", "--runs", "200")
 		var r struct {
 			Move  float64 `json:"move_to_certificate"`
 			Holds bool    `json:"holds"`
 		}
-		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || !r.Holds || !(r.Move > 0.1 && r.Move <= 1) {
-			t.Errorf("%s: exit %d, %v, %+v: %s%s", loss, code, err, r, out, errs)
+		ran(t, dir, "--json", "audit", "pairs", "-n", "16", "-d", "3", "--kappa", "1", "--pairs", "8", "--loss", loss, "--rows", "2", "--batch", "8", "--epochs", "1", "--runs", "200").exits(exitOK).decode(&r)
+		if !r.Holds || !(r.Move > 0.1 && r.Move <= 1) {
+			t.Errorf("%+v", r)
 		}
 	}
 }

@@ -58,18 +58,12 @@ func pairsTrain(source string, more ...string) []string {
 func TestPreferencesRoad(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir)
-	code, out, errs := dyad(t, dir, pairsTrain("preferences.csv", "--loss", "bradley-terry", "--mode", "nonprivate", "--public-data", "--step-size", "10", "--epochs", "30", "--out", "m.json")...)
-	if code != exitOK || !strings.Contains(out, "dyad predict m.json") || exists(filepath.Join(dir, "state")) {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
-	}
-	code, out, errs = dyad(t, dir, "--json", "predict", "m.json", "--data", "people.csv")
+	ran(t, dir, pairsTrain("preferences.csv", "--loss", "bradley-terry", "--mode", "nonprivate", "--public-data", "--step-size", "10", "--epochs", "30", "--out", "m.json")...).exits(exitOK).prints("dyad predict m.json").without("state")
 	var scores struct {
 		IDs    []string
 		Scores []float64
 	}
-	if err := json.Unmarshal([]byte(out), &scores); code != exitOK || err != nil {
-		t.Fatalf("exit %d, %v: %s", code, err, errs)
-	}
+	ran(t, dir, "--json", "predict", "m.json", "--data", "people.csv").exits(exitOK).decode(&scores)
 	score := map[string]float64{}
 	for i, id := range scores.IDs {
 		score[id] = scores.Scores[i]
@@ -85,10 +79,9 @@ func TestPreferencesRoad(t *testing.T) {
 	if float64(right) < 0.9*float64(all) {
 		t.Errorf("only %d of %d preferences are ranked right", right, all)
 	}
-	code, out, errs = dyad(t, dir, append([]string{"--json"}, pairsTrain("preferences.csv", "--loss", "bradley-terry", "--kappa", "2")...)...)
-	var r pairsTrainResult
-	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Run == "" || r.Spent.Runs != 1 || r.Guarantee.Epsilon > 1 || r.Seconds != 0 {
-		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
+	r := decoded[pairsTrainResult](t, dir, append([]string{"--json"}, pairsTrain("preferences.csv", "--loss", "bradley-terry", "--kappa", "2")...)...)
+	if r.Run == "" || r.Spent.Runs != 1 || r.Guarantee.Epsilon > 1 || r.Seconds != 0 {
+		t.Fatalf("%+v", r)
 	}
 	m, err := readModel(filepath.Join(dir, "pairs.json"))
 	if err != nil || m.Pairs == nil || m.Pairs.Number("kappa") != 2 || m.Guarantee.Epsilon != r.Guarantee.Epsilon {
@@ -102,16 +95,8 @@ func TestPairMomentsRoad(t *testing.T) {
 	dir := clinic(t, 200)
 	flags := []string{"--density", "2", "--degree-cap", "6", "--epsilon", "2", "--method", "moments"}
 	train := append([]string{"--json", "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "1"}, flags...)
-	code, out, errs := dyad(t, dir, train...)
-	var trained pairsTrainResult
-	if err := json.Unmarshal([]byte(out), &trained); code != exitOK || err != nil {
-		t.Fatalf("exit %d, %v: %s", code, err, errs)
-	}
-	code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, flags...)...)
-	var plan algorithms.Report
-	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
-		t.Fatalf("exit %d, %v: %s", code, err, errs)
-	}
+	trained := decoded[pairsTrainResult](t, dir, train...)
+	plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, flags...)...)
 	trained.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
 	a := withoutRecipe(t, trained.Report)
 	if b := withoutRecipe(t, plan); a != b {
@@ -136,17 +121,9 @@ func TestPairMomentsRoad(t *testing.T) {
 func TestPairsPlanIsTheReportOfTrain(t *testing.T) {
 	dir := clinic(t, 200)
 	flags := []string{"--density", "2", "--degree-cap", "6", "--epsilon", "2"}
-	code, out, errs := dyad(t, dir, append([]string{"--json", "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "1"}, flags...)...)
-	var train pairsTrainResult
-	if err := json.Unmarshal([]byte(out), &train); code != exitOK || err != nil {
-		t.Fatalf("exit %d, %v: %s", code, err, errs)
-	}
+	train := decoded[pairsTrainResult](t, dir, append([]string{"--json", "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "1"}, flags...)...)
 	for _, unit := range []string{"individual", "group"} {
-		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml", "--unit", unit}, flags...)...)
-		var plan algorithms.Report
-		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
-			t.Fatalf("exit %d, %v: %s", code, err, errs)
-		}
+		plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml", "--unit", unit}, flags...)...)
 		train.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
 		a := withoutRecipe(t, train.Report)
 		b := withoutRecipe(t, plan)
@@ -236,10 +213,7 @@ func TestDrawnPairsSayThatRowsWereLeftOut(t *testing.T) {
 			t.Errorf("%v: exit %d, the report lacks %q: %s%s", args, code, says, out, errs)
 		}
 	}
-	code, out, errs := dyad(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "drop.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--out", "d.json")
-	if code != exitOK || strings.Contains(out, "left out") {
-		t.Errorf("pairs of a file: exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "drop.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--out", "d.json").exits(exitOK).lacks("left out")
 }
 
 func TestPairsInspect(t *testing.T) {
@@ -252,9 +226,7 @@ func TestPairsInspect(t *testing.T) {
 			t.Errorf("exit %d: the output lacks %q: %s%s", code, want, out, errs)
 		}
 	}
-	if _, out, _ := dyad(t, dir, append(inspect, "--public-data")...); strings.Contains(out, "PRIVATE") || !strings.Contains(out, "must not") {
-		t.Errorf("with --public-data: %s", out)
-	}
+	ran(t, dir, append(inspect, "--public-data")...).prints("must not").lacks("PRIVATE")
 }
 
 // Bad pairs give exitInput with file, row and remedy, never a value, and no charge.
@@ -295,11 +267,7 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 		if code != exitInput || !strings.HasPrefix(errs, "dyad: ") || strings.Contains(errs, "s3cret") {
 			t.Errorf("dyad %v: exit %d: %s%s", c.args, code, out, errs)
 		}
-		for _, want := range c.want {
-			if !strings.Contains(errs, want) {
-				t.Errorf("dyad %v: the error lacks %q: %s", c.args, want, errs)
-			}
-		}
+		must.Contain(t, errs, c.want...)
 	}
 	if exists(filepath.Join(dir, "state")) || exists(filepath.Join(dir, "pairs.json")) {
 		t.Error("refused runs left a ledger or a model")

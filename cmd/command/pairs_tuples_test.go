@@ -73,11 +73,7 @@ func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 	m := must.Get(readModel(filepath.Join(dir, "m.json")))(t)
 	data := must.Get(dataset.Load(filepath.Join(dir, "patients.csv"), m.Encoder.Schema(), dataset.Options{}))(t)
 	evaluated := func() evaluation {
-		code, out, errs := dyad(t, dir, "--json", "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
-		var e evaluation
-		if err := json.Unmarshal([]byte(out), &e); code != exitOK || err != nil {
-			t.Fatalf("exit %d, %v: %s", code, err, errs)
-		}
+		e := decoded[evaluation](t, dir, "--json", "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
 		return e
 	}
 	e := evaluated()

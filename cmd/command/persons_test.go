@@ -79,22 +79,14 @@ func TestTrainPersons(t *testing.T) {
 	for _, schema := range []string{"public.yaml", "declared.yaml"} {
 		for _, task := range []string{"auc", "metric"} {
 			out := mustRun(t, dir, "train", "--verbose", "--data", "visits.csv", "--schema", schema, "--task", task, "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json", "--exact-figures")
-			for _, want := range []string{"30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "takes its place in the order of persons", "these figures count rows", "n = 30 persons"} {
-				if !strings.Contains(out, want) {
-					t.Errorf("%s, %s: the report lacks %q:\n%s", schema, task, want, out)
-				}
-			}
+			must.Contain(t, out, "30 persons to train, 10 held out", "for one person", "all rows of one person replaced", "takes its place in the order of persons", "these figures count rows", "n = 30 persons")
 			if regexp.MustCompile(fmt.Sprintf(`\b%d\b`, count)).MatchString(out) || strings.Contains(out, "s of training") {
 				t.Errorf("%s, %s: the report tells %d rows or a time:\n%s", schema, task, count, out)
 			}
 		}
 	}
-	if _, out, _ := dyad(t, dir, "ledger", "show", "visits"); !strings.Contains(out, "for one person") || !strings.Contains(out, "4 runs") {
-		t.Errorf("the ledger says %s", out)
-	}
-	if code, out, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--force", "--out", "m.json", "--json"); code != exitOK || !strings.Contains(out, `"unit": "one person"`) || !strings.Contains(out, `"persons": 40`) || !strings.Contains(out, `"max_rows_per_person": 1000`) {
-		t.Errorf("JSON, exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, "ledger", "show", "visits").prints("for one person", "4 runs")
+	ran(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--epsilon", "2", "--force", "--out", "m.json", "--json").exits(exitOK).prints(`"unit": "one person"`, `"persons": 40`, `"max_rows_per_person": 1000`)
 	for _, use := range [][]string{{"predict", "m.json", "--data", "visits.csv"}, {"evaluate", "m.json", "--data", "visits.csv", "--exact-figures"}} {
 		mustRun(t, dir, use...)
 	}
@@ -146,27 +138,17 @@ func TestTrainPersons(t *testing.T) {
 	ends(t, dir, exitOK, "mean loss", "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25", "--epsilon", "1", "--mean-loss")
 	// The figures of the training file are too good, and a split by the order of another file may mix
 	// persons of the training with those held out; public ids have an order of their own.
-	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"); !strings.Contains(errs, "trained on records of this file") {
-		t.Errorf("no warning: %s", errs)
-	}
+	ran(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1").warns("trained on records of this file")
 	write(t, dir, "turned.csv", lines[0]+strings.Join(append(slices.Clone(lines[40:]), lines[1:40]...), ""))
 	held := []string{"evaluate", "m.json", "--data", "turned.csv", "--holdout", "0.25", "--epsilon", "1"}
 	ends(t, dir, exitInput, "by their order in the file", held...)
 	held[3] = "visits.csv"
-	if code, out, errs := dyad(t, dir, held...); code != exitOK || strings.Contains(errs, "this file") {
-		t.Errorf("the file of the training: exit %d: %s%s", code, out, errs)
-	}
-	if _, _, errs := dyad(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1"); !strings.Contains(errs, "trained the model on 30 persons of this file, but this --holdout leaves 20") {
-		t.Errorf("another holdout than that of the training: %s", errs)
-	}
+	ran(t, dir, held...).exits(exitOK).lacks("this file")
+	ran(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1").warns("trained the model on 30 persons of this file, but this --holdout leaves 20")
 	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
 	held[3] = "turned.csv"
-	if code, out, errs := dyad(t, dir, held...); code != exitOK || !strings.Contains(errs, "only if they have the same ids") {
-		t.Errorf("another order of public ids: exit %d: %s%s", code, out, errs)
-	}
-	if code, out, errs := dyad(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml"); code != exitOK || !strings.Contains(out, "persons 40 in patient, with up to 8 rows each, all of them protected together\n") || strings.Contains(out, "if it names persons") {
-		t.Errorf("inspect: exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, held...).exits(exitOK).warns("only if they have the same ids")
+	ran(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml").exits(exitOK).prints("persons 40 in patient, with up to 8 rows each, all of them protected together\n").lacks("if it names persons")
 	ends(t, dir, exitOK, "repeats patient: values occur more than once; if the column names persons, role: person", "data", "inspect", "visits.csv", "--schema", "rows.yaml")
 	for _, c := range []struct {
 		args []string
@@ -183,10 +165,7 @@ func TestTrainPersons(t *testing.T) {
 		{[]string{"local", "simulate", "--schema", "declared.yaml", "--data", "visits.csv", "--epsilon", "1"}, "role: person"},
 		{[]string{"data", "convert", "visits.csv", "c.csv", "--schema", "declared.yaml"}, "role: person"},
 	} {
-		code, out, errs := dyad(t, dir, c.args...)
-		if code != exitInput || !strings.Contains(out+errs, c.want) {
-			t.Errorf("%v: exit %d, want %d and %q: %s%s", c.args, code, exitInput, c.want, out, errs)
-		}
+		out, errs := ran(t, dir, c.args...).exits(exitInput).says(c.want).texts()
 		if strings.Contains(strings.ToLower(out+errs), "pat-") {
 			t.Errorf("%v shows an id: %s%s", c.args, out, errs)
 		}
@@ -309,16 +288,13 @@ func TestNeighboursAreOtherPersons(t *testing.T) {
 	dir, _ := visits(t, func(int) int { return 6 }, func(p, r int) string {
 		return fmt.Sprintf("%d,%d,%d", (37*p)%100, 15+p%30, p*p/7%2)
 	})
-	if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "wrong.yaml", "--task", "metric", "--out", "metric.json"); code != exitInput {
-		t.Fatal(errs)
-	}
+	ran(t, dir, "train", "--data", "visits.csv", "--schema", "wrong.yaml", "--task", "metric", "--out", "metric.json").exits(exitInput)
 	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--out", "metric.json")
 	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "declared.yaml", "--task", "metric", "--model", "mlp", "--hidden", "4", "--out", "network.json")
 	for _, model := range []string{"metric.json", "network.json"} {
-		code, out, errs := dyad(t, dir, "--json", "evaluate", model, "--data", "visits.csv", "--neighbours", "visits.csv", "--exact-figures")
-		var e evaluation
-		if err := json.Unmarshal([]byte(out), &e); code != exitOK || err != nil || e.Records != 40 || len(e.KNN) == 0 || e.KNN[0].Identity > 0.9 || e.KNN[0].Learned > 0.9 {
-			t.Errorf("%s: exit %d, %v: %s%s", model, code, err, out, errs)
+		e := decoded[evaluation](t, dir, "--json", "evaluate", model, "--data", "visits.csv", "--neighbours", "visits.csv", "--exact-figures")
+		if e.Records != 40 || len(e.KNN) == 0 || e.KNN[0].Identity > 0.9 || e.KNN[0].Learned > 0.9 {
+			t.Errorf("%+v", e)
 		}
 	}
 }
@@ -372,18 +348,14 @@ func TestHeldOutFiguresAreContinued(t *testing.T) {
 func TestAuditOfPersonsByCommand(t *testing.T) {
 	dir := t.TempDir()
 	for _, algorithm := range []string{"moments", "dpgdsc"} {
-		if code, out, errs := dyad(t, dir, "lab", "audit", algorithm, "-n", "12", "--person-rows", "5", "--runs", "200"); code != exitOK || !strings.Contains(out, "for one person") || !strings.Contains(out, "all rows of a person") {
-			t.Errorf("%s: exit %d: %s%s", algorithm, code, out, errs)
-		}
+		ran(t, dir, "lab", "audit", algorithm, "-n", "12", "--person-rows", "5", "--runs", "200").exits(exitOK).prints("for one person", "all rows of a person")
 	}
 	for want, args := range map[string][]string{
 		"canaries":      {"lab", "audit", "dpgdsc", "--method", "canaries", "--person-rows", "5"},
 		"stream":        {"lab", "audit", "onpairc", "--person-rows", "5"},
 		"several times": {"lab", "audit", "offpairc", "--person-rows", "5"},
 	} {
-		if code, out, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(out+errs, want) {
-			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
-		}
+		ran(t, dir, args...).exits(exitInput).says(want)
 	}
 }
 
@@ -410,9 +382,7 @@ func TestPersonsWithinGroupsAreSilent(t *testing.T) {
 				t.Fatalf("%v, world %d: exit %d: %s\nis not\n%s", args, world, code, all, first)
 			}
 			write(t, dir, "visits.csv", text+"q1,p00,1,20,1\n")
-			if code, _, errs := dyad(t, dir, "train", "--data", "visits.csv", "--schema", "visits.yaml", "--epsilon", "2", "--out", "n.json", "--ledger", "none.jsonl"); code != exitInput || !strings.Contains(errs, "a person has rows in two query groups") || strings.Contains(errs, "p00") {
-				t.Errorf("a person in two groups: exit %d: %s", code, errs)
-			}
+			ran(t, dir, "train", "--data", "visits.csv", "--schema", "visits.yaml", "--epsilon", "2", "--out", "n.json", "--ledger", "none.jsonl").exits(exitInput).warns("a person has rows in two query groups").lacks("p00")
 			must.Err(os.Stat(filepath.Join(dir, "none.jsonl")))(t, "a person in two groups was charged")
 		}
 	}

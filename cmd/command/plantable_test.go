@@ -131,9 +131,7 @@ func TestPlanRefusesInconsistentConstants(t *testing.T) {
 	}
 	// A stated G alone drops the Dg of the loss, which belongs to its own G.
 	ends(t, t.TempDir(), exitOK, "G = 1, L = 4, Dg = 2 (asserted by the user)", "plan", "-n", "100", "-d", "3", "--G", "1")
-	if code, _, _ := dyad(t, t.TempDir(), "train", "--G", "1"); code != exitInput {
-		t.Errorf("train takes --G: exit %d", code)
-	}
+	ran(t, t.TempDir(), "train", "--G", "1").exits(exitInput)
 }
 
 // The ranking is the same as JSON and as text, needs no data, and follows the flags.
@@ -141,10 +139,7 @@ func TestCompareJSON(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	ranking := func(args ...string) (c algorithms.Comparison) {
 		t.Helper()
-		code, out, errs := dyad(t, t.TempDir(), append([]string{"--json", "plan", "compare", "-n", "400", "-d", "5"}, args...)...)
-		if err := json.Unmarshal([]byte(out), &c); code != exitOK || err != nil {
-			t.Fatalf("exit %d, %v\n%s", code, err, errs)
-		}
+		ran(t, t.TempDir(), append([]string{"--json", "plan", "compare", "-n", "400", "-d", "5"}, args...)...).exits(exitOK).decode(&c)
 		return c
 	}
 	c := ranking()

@@ -34,23 +34,16 @@ func TestExplicitZeroIsAnError(t *testing.T) {
 			if len(c.flag) == 2 {
 				args = append(append([]string(nil), c.args...), c.flag+value)
 			}
-			code, out, errs := dyad(t, dir, args...)
-			if code != exitInput || out != "" || !strings.Contains(errs, "must be positive") {
-				t.Errorf("dyad %s: exit %d, want 64 and a remedy\n%s", strings.Join(args, " "), code, out+errs)
-			}
+			ran(t, dir, args...).exits(exitInput).warns("must be positive").printsOnly("")
 		}
 	}
 	for _, value := range []string{"NaN", "Inf"} {
-		if code, _, errs := dyad(t, dir, "plan", "-n", "60", "-d", "3", "--radius", value); code != exitInput {
-			t.Errorf("--radius %s: exit %d\n%s", value, code, errs)
-		}
+		ran(t, dir, "plan", "-n", "60", "-d", "3", "--radius", value).exits(exitInput)
 	}
 	// Control: the same commands without the flag are fine.
 	mustRun(t, dir, plan...)
 	// Zero has a meaning of its own for these.
-	if code, out, errs := dyad(t, dir, "train", "--holdout", "0"); code != exitOK || strings.Contains(out, "held out") {
-		t.Errorf("train --holdout 0: exit %d\n%s", code, out+errs)
-	}
+	ran(t, dir, "train", "--holdout", "0").exits(exitOK).lacks("held out")
 	ends(t, dir, exitOK, "held out", "train")
 }
 

@@ -48,9 +48,7 @@ func TestReadersOfPrivateFilesAreNamed(t *testing.T) {
 		{"ledger", "compact", "--ledger", "l.jsonl"}, {"local", "plan", "-n", "60", "--schema", "patients.yaml", "--out", "learn.json"},
 		append([]string{"local", "client", "--protocol", "learn.json", "--user", "u", "--memory", "m.json", "--max-epsilon", "50"}, data...),
 	} {
-		if code, _, errs := dyad(t, dir, args...); code != exitOK || strings.Contains(errs, "can read") {
-			t.Fatalf("%v: exit %d: %s", args, code, errs)
-		}
+		ran(t, dir, args...).exits(exitOK).lacks("can read")
 	}
 	archives, err := filepath.Glob(filepath.Join(dir, "l.jsonl.archive-*"))
 	if err != nil || len(archives) != 1 {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -31,15 +30,8 @@ func TestDeltaZeroIsPure(t *testing.T) {
 		{append([]string{"train", "--verbose", "--data", "patients.csv", "--delta", "0", "--out", "b.json", "--algorithm", "offpairstrc"}, base...), exitOK, []string{"2 runs", "pure epsilon 1"}, "sigma ="},
 		{append([]string{"train", "--verbose", "--data", "patients.csv", "--out", "c.json"}, base...), exitOK, []string{"3 runs", "epsilon 1.42"}, "pure epsilon"},
 	} {
-		code, out, errs := dyad(t, dir, c.args...)
-		if code != c.code {
-			t.Errorf("dyad %v: exit %d, want %d: %s", c.args, code, c.code, errs)
-		}
-		for _, want := range c.want {
-			if !strings.Contains(out+errs, want) {
-				t.Errorf("dyad %v: the output lacks %q:\n%s%s", c.args, want, out, errs)
-			}
-		}
+		out, errs := ran(t, dir, c.args...).exits(c.code).texts()
+		must.Contain(t, out+errs, c.want...)
 		if c.not != "" && strings.Contains(out, c.not) {
 			t.Errorf("dyad %v: the output has %q:\n%s", c.args, c.not, out)
 		}
@@ -60,11 +52,7 @@ func TestAccountPure(t *testing.T) {
 		{[]string{"--scale", "5", "--delta", "0", "--coordinates", "400"}, "K-norm", 5, 5 * math.Sqrt(400*401), 0.2, 0},
 		{[]string{"--sigma", "4"}, "Gaussian", 0, 0, 0.9266, 0.25},
 	} {
-		code, out, errs := dyad(t, dir, append([]string{"account", "--json"}, c.args...)...)
-		var r accountResult
-		if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK {
-			t.Fatalf("dyad account %v: exit %d, %v: %s", c.args, code, err, errs)
-		}
+		r := decoded[accountResult](t, dir, append([]string{"account", "--json"}, c.args...)...)
 		near := func(got, want float64) bool { return math.Abs(got-want) <= 1e-3*want }
 		if r.Noise != c.noise || !near(r.Scale, c.scale) || !near(r.NoiseNorm, c.norm) || r.Epsilon == nil || !near(*r.Epsilon, c.epsilon) || !near(r.Mu, c.mu) {
 			t.Errorf("dyad account %v: %+v, want %+v", c.args, r, c)
@@ -77,9 +65,7 @@ func TestAccountPure(t *testing.T) {
 		{"--sigma", "1", "--batch", "3", "--records", "9", "--rate", "0.1"}, {"--sigma", "1", "--group", "0"}, {"--sigma", "1", "--epsilon", "1"},
 		{"--sigma", "1", "--batch", "3", "--records", "9", "--relation", "add/remove"}, {"--noise", "knorm", "--scale", "1", "--rate", "0.1"},
 	} {
-		if code, out, _ := dyad(t, dir, append([]string{"account"}, args...)...); code != exitInput {
-			t.Errorf("dyad account %v: exit %d, want %d: %s", args, code, exitInput, out)
-		}
+		ran(t, dir, append([]string{"account"}, args...)...).exits(exitInput)
 	}
 }
 
@@ -89,10 +75,9 @@ func TestAccountSideBySide(t *testing.T) {
 	sizes.NotShort(t, "arithmetic on one goroutine")
 	dir := t.TempDir()
 	convert := func(args ...string) accountResult {
-		code, out, errs := dyad(t, dir, append([]string{"account", "--json"}, args...)...)
-		var r accountResult
-		if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitOK || r.Epsilon == nil {
-			t.Fatalf("dyad account %v: exit %d, %v: %s%s", args, code, err, out, errs)
+		r := decoded[accountResult](t, dir, append([]string{"account", "--json"}, args...)...)
+		if r.Epsilon == nil {
+			t.Fatalf("%+v", r)
 		}
 		return r
 	}

@@ -43,10 +43,7 @@ func TestReadmeRoad(t *testing.T) {
 			command = smaller.Replace(command)
 		}
 		start := time.Now()
-		code, out, errs := dyad(t, dir, strings.Fields(command)...)
-		if code != exitOK {
-			t.Fatalf("dyad %s: exit %d: %s", command, code, errs)
-		}
+		out, errs := ran(t, dir, strings.Fields(command)...).exits(exitOK).texts()
 		t.Logf("%6.2f s  dyad %s", time.Since(start).Seconds(), command)
 		if strings.Contains(out+errs, "BOUNDS NOT PRIVATE") {
 			t.Errorf("dyad %s: the ranges still count as taken from the data", command)

@@ -114,9 +114,7 @@ func TestKeysAreSet(t *testing.T) {
 		write(t, dir, "x", "epsilon: 1\n")
 		ends(t, dir, exitInput, want, append(plan, words(args)...)...)
 	}
-	if code, out, errs := dyad(t, dir, words("train --set mode=nonprivate --set out=m.json --set workers=1 --epsilon 2")...); code != exitOK || !strings.Contains(errs, "now dyad baseline") || !strings.Contains(errs, "epsilon 2 is not used, because a baseline has no noise") {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, words("train --set mode=nonprivate --set out=m.json --set workers=1 --epsilon 2")...).exits(exitOK).warns("now dyad baseline", "epsilon 2 is not used, because a baseline has no noise")
 }
 
 // Every command that charges has the flags of a run, and a plan what its training takes.

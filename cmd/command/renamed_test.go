@@ -45,9 +45,7 @@ func TestOldNamesWork(t *testing.T) {
 	if code != exitOK || out != want || errs != "dyad: dyad losses is now dyad lab losses; the old name works, too\n" {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
-	if code, out, errs := dyad(t, dir, "-q", "losses", "check", "-u"); code != exitOK || out != "" || errs != "" {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, "-q", "losses", "check", "-u").exits(exitOK).printsOnly("").warnsNothing()
 }
 
 // A flag is explained by its name, with the commands that take it; a name of a command is the command's.
@@ -153,10 +151,7 @@ func TestOldNamesOfFlagsWork(t *testing.T) {
 		text := regexp.MustCompile(` --?(\S+) (\S+)`).ReplaceAllString(typed[strings.Index(typed, " -"):], "$1: $2\n")
 		write(t, dir, "old.yaml", text)
 		want := mustRun(t, dir, strings.Fields(now)...)
-		code, got, note := dyad(t, dir, strings.Fields(typed)...)
-		if code != exitOK || got != want || !strings.Contains(note, "have another name: --") {
-			t.Errorf("%s: %s, note %q, want %s", typed, got, note, want)
-		}
+		ran(t, dir, strings.Fields(typed)...).exits(exitOK).warns("have another name: --").printsOnly(want)
 		if got := mustRun(t, dir, append(strings.Fields(typed[:strings.Index(typed, " -")]), "--config", "old.yaml")...); got != want {
 			t.Errorf("%s in a file: %s, want %s", typed, got, want)
 		}

@@ -20,9 +20,7 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 		dir := clinic(t, 300)
 		run := func(code int, args ...string) {
 			t.Helper()
-			if got, out, errs := dyad(t, dir, args...); got != code {
-				t.Fatalf("dyad %v: exit %d, want %d: %s%s", args, got, code, out, errs)
-			}
+			ran(t, dir, args...).exits(code)
 		}
 		run(exitOK, "ledger", "init", "synthetic-clinical", "--epsilon", "2", "--delta", "1e-5")
 		train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon"}
@@ -55,11 +53,7 @@ func TestPageHasChargesOfFigures(t *testing.T) {
 	}
 	for _, page := range []string{"evaluated.html", "both.html"} {
 		text := must.Get(os.ReadFile(filepath.Join(dir, page)))(t)
-		for _, want := range []string{"Charges on next-year", "Charges on synthetic-clinical", "evaluation", ", the delta of this release. Left"} {
-			if !strings.Contains(string(text), want) {
-				t.Errorf("%s lacks %q", page, want)
-			}
-		}
+		must.Contain(t, string(text), "Charges on next-year", "Charges on synthetic-clinical", "evaluation", ", the delta of this release. Left")
 	}
 }
 
@@ -78,11 +72,7 @@ func TestPageOfMixedUnits(t *testing.T) {
 	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report", "m.html")
 	mustRun(t, dir, "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "2", "--degree-cap", "6", "--loss", "infonce", "--epochs", "1", "--out", "p.json", "--report", "p.html")
 	page := text(t, dir, "p.html")
-	for _, want := range []string{"protect different units (one record; one individual)", "costs of different units do not add up: the runs of data id", "<dd>one individual of the 64 that train</dd>"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	must.Contain(t, page, "protect different units (one record; one individual)", "costs of different units do not add up: the runs of data id", "<dd>one individual of the 64 that train</dd>")
 	for _, never := range []string{"accountant does not support", "account:"} {
 		if strings.Contains(page, never) {
 			t.Errorf("the page has %q", never)

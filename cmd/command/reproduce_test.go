@@ -2,7 +2,6 @@ package command
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,9 +16,7 @@ import (
 // TestReproduceList: every item has a state, data that are missing have a command, and a wrong name is bad input.
 func TestReproduceList(t *testing.T) {
 	dir := t.TempDir()
-	out := mustRun(t, dir, "lab", "reproduce", "--list", "--json", "--dir", dir)
-	var got struct{ Items []reproduce.State }
-	must.Do(t, json.Unmarshal([]byte(out), &got))
+	got := decoded[struct{ Items []reproduce.State }](t, dir, "lab", "reproduce", "--list", "--json", "--dir", dir)
 	states := map[string]string{}
 	for _, s := range got.Items {
 		states[s.Paper+" "+s.Item] = s.State
@@ -68,10 +65,7 @@ func TestReproduceOfNothingFails(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		args := append(append([]string{"lab", "reproduce"}, strings.Fields(item)...), "--out", "q", "--dir", dir)
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitFailure || !strings.Contains(errs, want) || !strings.Contains(errs, "no item was run") {
-			t.Errorf("%s: code %d: %s%s", item, code, out, errs)
-		}
+		out := ran(t, dir, args...).exits(exitFailure).warns(want, "no item was run").out
 		page := filepath.Join("q", "reproduce-"+strings.Fields(item)[0]+".html")
 		if !strings.Contains(out, "page "+page) || !exists(filepath.Join(dir, page)) {
 			t.Errorf("%s: no page: %s", item, out)

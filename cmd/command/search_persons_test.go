@@ -44,9 +44,7 @@ func TestSearchOfPersons(t *testing.T) {
 			t.Errorf("%s: exit %d, %v: %s%s", road, code, err, out, errs)
 		}
 		command := strings.Fields(strings.Replace(r.Command, "--epsilon E", "--epsilon 1", 1))
-		if code, out, errs := dyad(t, dir, command[1:]...); code != exitOK || !strings.Contains(out, "of 10 persons") || strings.Contains(errs, "this file") {
-			t.Errorf("%s: exit %d: %s%s", r.Command, code, out, errs)
-		}
+		ran(t, dir, command[1:]...).exits(exitOK).prints("of 10 persons").lacks("this file")
 	}
 	// Models of rows are compared by persons where the schema says so, and the other way around.
 	train := []string{"train", "--data", "visits.csv", "--epsilon", "2", "--data-id", "others", "--force"}
@@ -57,9 +55,7 @@ func TestSearchOfPersons(t *testing.T) {
 	if code, out, errs := dyad(t, dir, append(choose, "public.yaml")...); code != exitOK || !strings.Contains(out, "for one person") || !strings.Contains(out, "n = 40 persons") || told.MatchString(out+errs) {
 		t.Errorf("models by persons: exit %d: %s%s", code, out, errs)
 	}
-	if code, out, errs := dyad(t, dir, append(choose, "rows.yaml", "--data-id", "rows")...); code != exitOK || !strings.Contains(out, "for one record") || !strings.Contains(out, fmt.Sprintf("n = %d records", count)) {
-		t.Errorf("models by rows: exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, append(choose, "rows.yaml", "--data-id", "rows")...).exits(exitOK).prints("for one record", fmt.Sprintf("n = %d records", count))
 	write(t, dir, "ids.yaml", "data_id: visits\n"+strings.Replace(visitColumns, "role: person", "role: id", 1))
 	mustRun(t, dir, append(slices.Clone(train), "--schema", "ids.yaml", "--ledger", "ids.jsonl", "--out", "ids.json")...)
 	write(t, dir, "stream.yaml", personSettings+"  - {name: stream, algorithm: offpairc}\n")

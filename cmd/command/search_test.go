@@ -46,13 +46,8 @@ func TestSearchRoad(t *testing.T) {
 		var plan struct {
 			Guarantee struct{ Epsilon, Delta float64 }
 		}
-		code, out, errs := dyad(t, dir, "search", "--candidates", "settings.yaml", "--schema", "patients.yaml", "--plan", "-n", "400", "--road", road, "--json")
-		if code != exitOK || json.Unmarshal([]byte(out), &plan) != nil {
-			t.Fatalf("plan of %s: exit %d: %s", road, code, errs)
-		}
-		out = mustRun(t, dir, searching("--road", road, "--out", name, "--json")...)
-		var r searchResult
-		must.Do(t, json.Unmarshal([]byte(out), &r))
+		ran(t, dir, "search", "--candidates", "settings.yaml", "--schema", "patients.yaml", "--plan", "-n", "400", "--road", road, "--json").exits(exitOK).decode(&plan)
+		r := decoded[searchResult](t, dir, searching("--road", road, "--out", name, "--json")...)
 		if r.Guarantee.Epsilon != plan.Guarantee.Epsilon || r.Guarantee.Epsilon > 1 || r.Road != road || !slices.Contains([]string{"default", "descent", "few features"}, r.Winner) || !(r.Alone > 0 && r.Alone < 1) {
 			t.Errorf("%s: %+v, plan %+v", road, r.runOutcome, plan)
 		}
@@ -61,10 +56,7 @@ func TestSearchRoad(t *testing.T) {
 		}
 		mustRun(t, dir, "predict", name, "--data", "patients.csv")
 	}
-	code, out, errs := dyad(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--delta", "0", "--out", "best.json", "--verbose")
-	if code != exitOK || !strings.Contains(out, "0.25-differentially private") || !strings.Contains(out, "noisy-max") || !strings.Contains(out, "\nwinner      m") {
-		t.Fatalf("exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--delta", "0", "--out", "best.json", "--verbose").exits(exitOK).prints("0.25-differentially private", "noisy-max", "\nwinner      m")
 	best, err := os.ReadFile("best.json")
 	first, _ := os.ReadFile("m0.json")
 	second, _ := os.ReadFile("m1.json")
@@ -104,9 +96,7 @@ func TestSearchRefusals(t *testing.T) {
   - {name: c, algorithm: subsampled-descent, batch_records: 8}
   - {name: d, algorithm: moments, ridge: 4, clip_radius: 0.5, second_moments: diagonal}
 `)
-	if code, out, errs := dyad(t, dir, "search", "--candidates", "keys.yaml", "--plan", "-n", "60", "--schema", "patients.yaml"); code != exitOK || strings.Count(out, "candidate   ") != 4 {
-		t.Errorf("all keys: exit %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, "search", "--candidates", "keys.yaml", "--plan", "-n", "60", "--schema", "patients.yaml").exits(exitOK).counts(4, "candidate   ")
 	must.Err(os.Stat(filepath.Join(dir, "state")))(t, "a refused search made a ledger")
 	// A model of these records that another ledger has.
 	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "a.json")
@@ -140,10 +130,7 @@ var searchMasks = []struct{ pattern, by string }{
 func seenOfSearch(t *testing.T, seed int) string {
 	t.Helper()
 	dir := searchClinic(t, 80)
-	code, out, errs := dyad(t, dir, searching("--verbose", "--road", "random-stopping", "--runs", "6", "--seed", fmt.Sprint(seed), "--out", "m.json")...)
-	if code != exitOK {
-		t.Fatal(errs)
-	}
+	out, errs := ran(t, dir, searching("--verbose", "--road", "random-stopping", "--runs", "6", "--seed", fmt.Sprint(seed), "--out", "m.json")...).exits(exitOK).texts()
 	all := out + "\n--- errors\n" + errs
 	must.Do(t, filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, path)

@@ -25,7 +25,7 @@ func owner(t *testing.T, dir string) string {
 }
 
 // bySignature is what "dyad verify --key" says of a file, in a folder without a ledger.
-func bySignature(t *testing.T, dir, name, key string) (code int, text string) {
+func bySignature(t *testing.T, dir, name, key string) result {
 	t.Helper()
 	alone := t.TempDir()
 	for _, n := range []string{name, name + ".minisig"} {
@@ -38,8 +38,7 @@ func bySignature(t *testing.T, dir, name, key string) (code int, text string) {
 		}
 		write(t, alone, filepath.Base(n), string(text))
 	}
-	code, out, errs := dyad(t, alone, "verify", filepath.Base(name), "--key", key)
-	return code, out + errs
+	return ran(t, alone, "verify", filepath.Base(name), "--key", key)
 }
 
 // TestEveryReleasedFileIsSigned: a file of every kind that a charged run releases is signed, once the ledger has a key, and a
@@ -73,14 +72,12 @@ func TestEveryReleasedFileIsSigned(t *testing.T) {
 			continue
 		}
 		for _, name := range strings.Fields(c.files) {
-			if code, text := bySignature(t, dir, name, key); code != exitOK && code != exitFailure || !strings.Contains(text, "signed this file") {
-				t.Errorf("%s: exit %d: %s", name, code, text)
+			if r := bySignature(t, dir, name, key).says("signed this file"); r.code != exitOK && r.code != exitFailure {
+				t.Errorf("%s: exit %d", name, r.code)
 			}
 			text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 			write(t, dir, name, string(text)+" ")
-			if code, text := bySignature(t, dir, name, key); code != exitInput || !strings.Contains(text, "the file is not the one that was signed") {
-				t.Errorf("%s with a byte more: exit %d: %s", name, code, text)
-			}
+			bySignature(t, dir, name, key).exits(exitInput).says("the file is not the one that was signed")
 			write(t, dir, name, string(text))
 		}
 	}
@@ -97,9 +94,7 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--epsilon", "1", "--out", name)
 	}
 	genuine := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
-	if code, text := bySignature(t, dir, "m.json", key); code != exitOK {
-		t.Fatalf("the genuine file: exit %d: %s", code, text)
-	}
+	bySignature(t, dir, "m.json", key).exits(exitOK)
 	at := func(value any, path ...string) func(map[string]any) {
 		return func(m map[string]any) {
 			for _, p := range path[:len(path)-1] {
@@ -142,28 +137,18 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 			t.Fatalf("%s: nothing is forged", name)
 		}
 		write(t, dir, "m.json", string(text))
-		if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the file is not the one that was signed") {
-			t.Errorf("%s: exit %d: %s", name, code, text)
-		}
+		bySignature(t, dir, "m.json", key).exits(exitInput).says("the file is not the one that was signed")
 	}
 	write(t, dir, "m.json", string(genuine))
 	stranger := owner(t, t.TempDir())
-	if code, text := bySignature(t, dir, "m.json", stranger); code != exitInput || !strings.Contains(text, "the signature was made with key") {
-		t.Errorf("the key of a stranger: exit %d: %s", code, text)
-	}
+	bySignature(t, dir, "m.json", stranger).exits(exitInput).says("the signature was made with key")
 	sig := must.Get(os.ReadFile(filepath.Join(dir, "other.json.minisig")))(t)
 	write(t, dir, "m.json.minisig", string(sig))
-	if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the file is not the one that was signed") {
-		t.Errorf("the signature of another file: exit %d: %s", code, text)
-	}
+	bySignature(t, dir, "m.json", key).exits(exitInput).says("the file is not the one that was signed")
 	must.Do(t, os.Remove(filepath.Join(dir, "m.json.minisig")))
-	if code, text := bySignature(t, dir, "m.json", key); code != exitInput || !strings.Contains(text, "the signature of m.json cannot be read") {
-		t.Errorf("no signature: exit %d: %s", code, text)
-	}
+	bySignature(t, dir, "m.json", key).exits(exitInput).says("the signature of m.json cannot be read")
 	mustRun(t, dir, "ledger", "sign", "m.json")
-	if code, text := bySignature(t, dir, "m.json", key); code != exitOK {
-		t.Errorf("signed again: exit %d: %s", code, text)
-	}
+	bySignature(t, dir, "m.json", key).exits(exitOK)
 }
 
 // TestSignatureAfterACrash: a program that dies between release and name leaves what --resume names and signs; one that dies between
@@ -201,9 +186,7 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "1", "--out", name)
 	}
 	train("drafted.json", "drafted.yaml")
-	if code, text := bySignature(t, dir, "drafted.json", key); code != exitInput || !strings.Contains(text, "ranges were taken from the data") {
-		t.Errorf("ranges from the data: exit %d: %s", code, text)
-	}
+	bySignature(t, dir, "drafted.json", key).exits(exitInput).says("ranges were taken from the data")
 
 	write(t, dir, "elsewhere", "precious")
 	must.Do(t, os.Symlink("elsewhere", filepath.Join(dir, "m.json.minisig")))

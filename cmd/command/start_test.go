@@ -162,10 +162,7 @@ func TestStartTurnsRawExportsIntoSchemas(t *testing.T) {
 			if features != 10 {
 				t.Errorf("%d features, want 10:\n%s", features, c.screen)
 			}
-			d, err := dataset.Load(filepath.Join(dir, "raw.csv"), s, dataset.Options{Persons: dataset.IgnorePersons})
-			if err != nil {
-				t.Fatal(err)
-			}
+			d := must.Get(dataset.Load(filepath.Join(dir, "raw.csv"), s, dataset.Options{Persons: dataset.IgnorePersons}))(t)
 			if d.Records.Len() != 3000 {
 				t.Errorf("%d rows", d.Records.Len())
 			}
@@ -198,10 +195,7 @@ func TestStartShowsValuesOnATerminalOnly(t *testing.T) {
 	answers := []string{"--label", "Verstorben", "--positive", "ja"}
 	draft := mustRun(t, dir, append([]string{"data", "schema", "h.csv"}, answers...)...)
 	for _, more := range [][]string{nil, {"--json"}, {"--log-format", "json"}, {"--verbose"}} {
-		code, out, errs := dyad(t, dir, append(append([]string{"start", "h.csv", "--force"}, answers...), more...)...)
-		if code != exitOK || !strings.Contains(errs, "no questions are asked") {
-			t.Fatalf("%v: exit %d: %s%s", more, code, out, errs)
-		}
+		out, errs := ran(t, dir, append(append([]string{"start", "h.csv", "--force"}, answers...), more...)...).exits(exitOK).warns("no questions are asked").texts()
 		check("standard output", out)
 		check("standard error", errs)
 		text, err := os.ReadFile(filepath.Join(dir, "h.yaml"))
@@ -288,8 +282,6 @@ func TestAnswersGiveAllThatIsAsked(t *testing.T) {
 		"Patient: {role: person, persons: 20, ranges: [0]}\n": "ranges",
 	} {
 		write(t, dir, "bad.yaml", answers)
-		if code, out, errs := dyad(t, dir, "start", "raw.csv", "--answers", "bad.yaml", "--out", "never.yaml"); code != exitInput || !strings.Contains(errs, want) || exists(filepath.Join(dir, "never.yaml")) {
-			t.Errorf("%s: exit %d: %s%s", answers, code, out, errs)
-		}
+		ran(t, dir, "start", "raw.csv", "--answers", "bad.yaml", "--out", "never.yaml").exits(exitInput).warns(want).without("never.yaml")
 	}
 }

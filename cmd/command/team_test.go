@@ -199,15 +199,9 @@ func TestTeamOfOneKind(t *testing.T) {
 		var group sync.WaitGroup
 		joined := make([]error, 2)
 		for rank, member := range enginetest.Members(2) {
-			on, err := device.Open(device.Options{Name: []string{c.first, c.second}[rank], ForPlan: true, Team: member})
-			if err != nil {
-				t.Fatal(err)
-			}
+			on := must.Get(device.Open(device.Options{Name: []string{c.first, c.second}[rank], ForPlan: true, Team: member}))(t)
 			defer on.Close()
-			plan, err := lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Task: c.task, Algorithm: c.algorithm, On: on})
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := must.Get(lib.Plan(data.Shape(), lib.Options{Epsilon: 1, Task: c.task, Algorithm: c.algorithm, On: on}))(t)
 			group.Go(func() { _, joined[rank] = plan.Join(t.Context(), member, data) })
 		}
 		group.Wait()

@@ -101,9 +101,7 @@ func TestPredictPrintsClasses(t *testing.T) {
 		"want above 0 and below 1": {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--confidence", "2", "--out", "x.json"},
 		"":                         {"threshold", "m.json", "--data", "absent.csv", "--epsilon", "1", "--out", "x.json"},
 	} {
-		if code, out, errs := dyad(t, dir, args...); code != exitInput || !strings.Contains(errs, want) || out != "" {
-			t.Errorf("%v: exit %d: %s%s", args, code, out, errs)
-		}
+		ran(t, dir, args...).exits(exitInput).warns(want).printsOnly("")
 	}
 	if after, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err != nil || string(after) != string(before) || exists(filepath.Join(dir, "x.json")) {
 		t.Errorf("something was charged or written: %v", err)

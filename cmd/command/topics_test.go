@@ -17,10 +17,7 @@ import (
 func TestTopics(t *testing.T) {
 	_, usage, _ := dyad(t, t.TempDir(), "--help")
 	for _, topic := range topics() {
-		code, out, errs := dyad(t, t.TempDir(), "help", topic.name)
-		if code != exitOK || out != topic.text() || errs != "" {
-			t.Errorf("help %s: exit %d: %s", topic.name, code, errs)
-		}
+		ran(t, t.TempDir(), "help", topic.name).exits(exitOK).warnsNothing().printsOnly(topic.text())
 		if !strings.Contains(usage, "dyad help "+topic.name) {
 			t.Errorf("dyad --help does not name the page %s", topic.name)
 		}

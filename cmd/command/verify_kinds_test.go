@@ -49,9 +49,7 @@ func TestReleasesOfOtherKindsAreRead(t *testing.T) {
 		{strings.Replace(string(text), `"dyad-release/1"`, `"dyad-release/2"`, 1), exitInput, "checksum does not match"},
 	} {
 		write(t, dir, "r.json", c.text)
-		if code, out, errs := dyad(t, dir, "verify", "r.json"); code != c.code || !strings.Contains(out+errs, c.says) {
-			t.Errorf("exit %d, want %d and %q: %s%s", code, c.code, c.says, out, errs)
-		}
+		ran(t, dir, "verify", "r.json").exits(c.code).says(c.says)
 	}
 }
 
@@ -65,9 +63,7 @@ func TestChangedFiguresAreRefused(t *testing.T) {
 	write(t, dir, "g.json", strings.Replace(string(text), `"confidence": 0.95`, `"confidence": 0.99`, 1))
 	for file, want := range map[string]int{"f.json": exitOK, "g.json": exitInput} {
 		for _, args := range [][]string{{"threshold", "m.json", "--figures", file, "--aim", "balanced", "--out", "of-" + file}, {"report", "m.json", "--figures", file, "--out", file + ".html"}} {
-			if code, out, errs := dyad(t, dir, args...); code != want {
-				t.Errorf("dyad %v: exit %d, want %d: %s%s", args, code, want, out, errs)
-			}
+			ran(t, dir, args...).exits(want)
 		}
 	}
 }

@@ -105,14 +105,15 @@ func verifiable(t *testing.T, dir, name, flags string) []byte {
 }
 
 // judged is the exit code of dyad verify, which must be that of the checker's verdict on the file alone.
-func judged(t *testing.T, dir, name string, more ...string) (code int, why string) {
+func judged(t *testing.T, dir, name string, more ...string) result {
 	t.Helper()
-	code, out, errs := dyad(t, dir, append([]string{"verify", name, "--json"}, more...)...)
+	v := ran(t, dir, append([]string{"verify", name, "--json"}, more...)...)
 	var r judgement
-	if err := json.Unmarshal([]byte(out), &r); err != nil && code != exitInput && code != exitResource {
-		t.Fatalf("%s: exit %d: %v: %s%s", name, code, err, out, errs)
+	if err := json.Unmarshal([]byte(v.out), &r); err != nil && v.code != exitInput && v.code != exitResource {
+		t.Fatalf("%s: exit %d: %v: %s%s", name, v.code, err, v.out, v.errs)
 	}
-	return code, r.Why + errs
+	v.out = r.Why
+	return v
 }
 
 // Every model of the table is verified or not covered, with its ledger and without.
@@ -133,9 +134,7 @@ func TestVerify(t *testing.T) {
 				}
 			}
 			for _, more := range [][]string{nil, {"--ledger", "l.jsonl"}} {
-				if code, why := judged(t, dir, name+".json", more...); code != want {
-					t.Errorf("dyad verify %s %v: exit %d, want %d: %s", name, more, code, want, why)
-				}
+				judged(t, dir, name+".json", more...).exits(want)
 			}
 		}
 	}
@@ -247,17 +246,11 @@ func TestVerifyOtherStatement(t *testing.T) {
 	}
 	its["run"], its["weights"] = mine["run"], mine["weights"]
 	write(t, dir, "forged.json", string(sealed(t, its)))
-	if code, why := judged(t, dir, "forged.json"); code != exitOK {
-		t.Errorf("a statement that is true of other noise: exit %d: %s", code, why)
-	}
-	if code, why := judged(t, dir, "forged.json", "--ledger", "l.jsonl"); code != exitInput || !strings.Contains(why, "hash") {
-		t.Errorf("a model that was not released: exit %d: %s", code, why)
-	}
+	judged(t, dir, "forged.json").exits(exitOK)
+	judged(t, dir, "forged.json", "--ledger", "l.jsonl").exits(exitInput).says("hash")
 	delete(its, "run")
 	write(t, dir, "nameless.json", string(sealed(t, its)))
-	if code, why := judged(t, dir, "nameless.json", "--ledger", "l.jsonl"); code != exitInput || !strings.Contains(why, "0 charges") {
-		t.Errorf("a model that names no run, with a ledger: exit %d: %s", code, why)
-	}
+	judged(t, dir, "nameless.json", "--ledger", "l.jsonl").exits(exitInput).says("0 charges")
 }
 
 // Numbers that no run has, an average of other steps than the theorem's, and texts that two readers read in two ways.
@@ -317,9 +310,7 @@ func TestVerifyArchivedRun(t *testing.T) {
 		verifiable(t, dir, "later", "--algorithm dpgdsc")
 		must.Do(t, os.Remove(filepath.Join(dir, "later.json")))
 	}
-	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitOK {
-		t.Errorf("exit %d: %s", code, why)
-	}
+	judged(t, dir, "m.json", "--ledger", "l.jsonl").exits(exitOK)
 	archives, err := filepath.Glob(filepath.Join(dir, "l.jsonl.archive-*"))
 	if err != nil || len(archives) != 2 {
 		t.Fatalf("%v, %v", archives, err)
@@ -327,15 +318,11 @@ func TestVerifyArchivedRun(t *testing.T) {
 	for _, name := range archives {
 		must.Do(t, os.Rename(name, name+".away"))
 	}
-	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitFailure || !strings.Contains(why, "archive") {
-		t.Errorf("without archives: exit %d: %s", code, why)
-	}
+	judged(t, dir, "m.json", "--ledger", "l.jsonl").exits(exitFailure).says("archive")
 	for _, name := range archives {
 		write(t, dir, filepath.Base(name), "other\n")
 	}
-	if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != exitResource {
-		t.Errorf("other archives: exit %d: %s", code, why)
-	}
+	judged(t, dir, "m.json", "--ledger", "l.jsonl").exits(exitResource)
 }
 
 // Ledgers that are not those of the model.
@@ -413,9 +400,7 @@ func TestVerifyLedger(t *testing.T) {
 		write(t, dir, "l.jsonl", string(good))
 		write(t, dir, "l.jsonl.head", string(head))
 		c.change()
-		if code, why := judged(t, dir, "m.json", "--ledger", "l.jsonl"); code != c.code || !strings.Contains(why, c.why) {
-			t.Errorf("%s: exit %d, want %d and %q: %s", c.name, code, c.code, c.why, why)
-		}
+		judged(t, dir, "m.json", "--ledger", "l.jsonl").exits(c.code).says(c.why)
 	}
 }
 

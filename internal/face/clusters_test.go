@@ -23,10 +23,7 @@ func TestClusterFace(t *testing.T) {
 	inClinic(t)
 	data, _, book := opened(t, dyad.Options{})
 	metric := func(n *dyad.Network) *dyad.Model {
-		p, err := dyad.OpenPairs("patients.csv", "patients.yaml", dyad.PairSource{Classes: true, Network: n, Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(dyad.OpenPairs("patients.csv", "patients.yaml", dyad.PairSource{Classes: true, Network: n, Seed: 1}))(t)
 		spec := pairs.Spec{Loss: embedding.Triplet{Margin: 1}, Tuple: 4, Seed: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
 		if n != nil {
 			spec.Loss, spec.Epochs = embedding.NPair{Temperature: 1}, 2

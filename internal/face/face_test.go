@@ -188,10 +188,7 @@ func TestResumeAfterAKill(t *testing.T) {
 		if i < 0 {
 			t.Fatalf("%s: no budget was charged", stage)
 		}
-		m, err := plan.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "model.json", Resume: entries[i].Run})
-		if err != nil {
-			t.Fatalf("%s: %v", stage, err)
-		}
+		m := must.Get(plan.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "model.json", Resume: entries[i].Run}))(t, stage)
 		if m.Recovered != (stage == "released") || m.Run != entries[i].Run {
 			t.Errorf("%s: run %s, recovered %v", stage, m.Run, m.Recovered)
 		}

@@ -42,10 +42,7 @@ func same(t *testing.T, m *dyad.Model, write func([]byte) string) {
 	if err != nil || len(first) > most {
 		t.Fatalf("%d bytes, at most %d: %v", len(first), most, err)
 	}
-	again, err := dyad.Load(write(first))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, first)
-	}
+	again := must.Get(dyad.Load(write(first)))(t, first)
 	if second, err := again.Text(); err != nil || string(second) != string(first) {
 		t.Fatalf("%v\n%s\n%s", err, first, second)
 	}

@@ -91,3 +91,13 @@ func Check[T any](_ T, err error) func(t testing.TB, what ...any) {
 		}
 	}
 }
+
+// Contain reports every want that is not in text, and the test continues.
+func Contain(t testing.TB, text string, wants ...string) {
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Helper()
+			t.Errorf("%q is not in:\n%s", want, text)
+		}
+	}
+}

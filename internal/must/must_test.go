@@ -60,6 +60,10 @@ func TestWhatDoesNotFailIsReported(t *testing.T) {
 		if Check(1, err)(checked, "a case"); len(checked.said) > 0 != (err != nil) {
 			t.Errorf("%v: said %v", c.err, checked.said)
 		}
+		contained := &ended{TB: t}
+		if Contain(contained, "the disk is full", "disk", fmt.Sprint(c.want)); len(contained.said) > 0 != (c.want == "tape" || c.want == nil) {
+			t.Errorf("%v: said %v", c.want, contained.said)
+		}
 		if len(e.said) > 0 != c.reported {
 			t.Errorf("%v, want %v: said %v", c.err, c.want, e.said)
 		}

@@ -9,25 +9,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestLock: sources and PTX are what kernels/cuda/build.sh left.
 func TestLock(t *testing.T) {
-	lock, err := os.ReadFile("variants.lock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(os.ReadFile("variants.lock"))(t)
 	var found []string
 	for _, pattern := range []string{"*.h", "*.cu", "*.ptx"} {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must.Get(filepath.Glob(pattern))(t)
 		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(name))(t)
 			found = append(found, fmt.Sprintf("%x  %s", sha256.Sum256(text), name))
 		}
 	}

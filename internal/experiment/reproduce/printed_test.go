@@ -237,8 +237,7 @@ func read(t *testing.T, path string) [][]string {
 	defer f.Close()
 	r := csv.NewReader(f)
 	r.Comment = '#'
-	lines := must.Get(r.ReadAll())(t, path)
-	return lines
+	return must.Get(r.ReadAll())(t, path)
 }
 
 // dimensions are the numbers of features of the data sets of a result.
