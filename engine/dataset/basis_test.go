@@ -144,10 +144,7 @@ func checkFormula(t *testing.T, e *Encoder, fields [][]string, want [][]float64)
 	t.Helper()
 	clipped := 0
 	for i, row := range fields {
-		x, err := e.Encode(row)
-		if err != nil {
-			t.Fatalf("%q: %v", row, err)
-		}
+		x := must(e.Encode(row))(t, row)
 		norm := 0.0
 		for k, v := range x {
 			norm += v * v

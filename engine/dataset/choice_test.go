@@ -19,10 +19,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 		rows, _ := basisRows()
 		var x, y []float64
 		for _, row := range rows {
-			v, err := e.Encode(row)
-			if err != nil {
-				t.Fatalf("%q: %v", row, err)
-			}
+			v := must(e.Encode(row))(t, row)
 			norm := 0.0
 			for _, u := range v {
 				norm += u * u

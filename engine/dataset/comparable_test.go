@@ -28,10 +28,7 @@ func TestLabelsWithoutPairs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, content := mustSchema(t, column+c.schema), "x,y,q\n"+c.rows
 			file := writeFile(t, "file.csv", content)
-			d, err := Load(file, s, Options{})
-			if err != nil {
-				t.Fatalf("well-formed rows do not load: %v", err)
-			}
+			d := must(Load(file, s, Options{}))(t, "well-formed rows do not load:")
 			m := must(Summarize(file, s, Options{}))(t)
 			for _, err := range []error{d.CheckPairs(), m.Problem} {
 				var p *source.ParseError

@@ -63,17 +63,11 @@ func TestConvertKeepsRecords(t *testing.T) {
 	} {
 		s := mustSchema(t, c.schema)
 		in := writeFile(t, "in", c.content)
-		want, err := Load(in, s, Options{KeepIDs: true})
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
+		want := must(Load(in, s, Options{KeepIDs: true}))(t, c.name)
 		for _, format := range c.formats {
 			path, rows, out := convertFile(t, in, s, format, ConvertOptions{})
 			text := must(out.YAML())(t)
-			back, err := ParseSchema(text)
-			if err != nil {
-				t.Fatalf("%s %s: %v\n%s", c.name, format, err, text)
-			}
+			back := must(ParseSchema(text))(t, c.name, format, string(text))
 			if !reflect.DeepEqual(back, out) {
 				t.Errorf("%s %s: the schema changed in YAML:\n%s", c.name, format, text)
 			}
@@ -116,10 +110,7 @@ func TestConvertEncoded(t *testing.T) {
 			fmt.Fprintf(&b, "  - {name: %s, range: [-1, 1]}\n", schema.QuoteYAML(name))
 		}
 		b.WriteString("  - {name: out, role: label, positive: 1, negative: -1}\n")
-		d, err := Load(path, mustSchema(t, b.String()), Options{})
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", format, err, b.String())
-		}
+		d := must(Load(path, mustSchema(t, b.String()), Options{}))(t, format, b.String())
 		x, _ := tensors.FromRecords(want.Records)
 		got, _ := tensors.FromRecords(d.Records)
 		g := d.Encoder.Factor()

@@ -60,11 +60,7 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 			[]string{`{name: "sex", categories: ["f", "m", "x"], unknown: other}`, `{name: "weight", range: [2, 400], transform: log1p}`, `{name: "nr", role: ignore}`, `positive: "0", negative: "1"`}, 2},
 	} {
 		path := writeFile(t, "x.csv", c.content)
-		draft, err := Draft(path, c.o)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
+		draft := must(Draft(path, c.o))(t, c.name)
 		for _, w := range c.want {
 			if !strings.Contains(string(draft.Schema), w) {
 				t.Errorf("%s: the draft lacks %q:\n%s", c.name, w, draft.Schema)
@@ -81,11 +77,7 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		d, err := Load(path, s, Options{})
-		if err != nil {
-			t.Errorf("%s: %v\n%s", c.name, err, draft.Schema)
-			continue
-		}
+		d := must(Load(path, s, Options{}))(t, c.name, string(draft.Schema))
 		if got := len(d.Encoder.Columns()); got != c.columns {
 			t.Errorf("%s: %d feature columns, want %d\n%s", c.name, got, c.columns, draft.Schema)
 		}

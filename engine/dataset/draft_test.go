@@ -60,10 +60,7 @@ func TestDraft(t *testing.T) {
 				}
 			}
 			s := must(ParseSchema(text))(t)
-			d, err := Load(path, s, Options{})
-			if err != nil {
-				t.Fatalf("%v\n%s", err, text)
-			}
+			d := must(Load(path, s, Options{}))(t, string(text))
 			if d.Records.Len() != c.n || d.Records.Dim() != c.d || !d.Schema().RangesFromData() {
 				t.Errorf("n %d, d %d, want %d, %d\n%s", d.Records.Len(), d.Records.Dim(), c.n, c.d, text)
 			}
@@ -88,21 +85,14 @@ func TestDraftArrays(t *testing.T) {
 		"b.npz":               {`arrays: {x: "data", y: "labels"}`, "features: 2", "range: [-1, 7] # FROM THE DATA"},
 	} {
 		path := filepath.Join(dir, name)
-		draft, err := Draft(path, DraftOptions{})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		draft := must(Draft(path, DraftOptions{}))(t, name)
 		text := draft.Schema
 		for _, w := range want {
 			if !strings.Contains(string(text), w) {
 				t.Errorf("%s: the draft lacks %q:\n%s", name, w, text)
 			}
 		}
-		d, err := Load(path, mustSchema(t, string(text)), Options{})
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", name, err, text)
-		}
+		d := must(Load(path, mustSchema(t, string(text)), Options{}))(t, name, string(text))
 		checkNorms(t, d.Records)
 	}
 }
@@ -164,10 +154,7 @@ func TestDraftOfWordsAmongNumbers(t *testing.T) {
 		"few numbers": {func(i int) string { return []string{"1", "2", "other"}[i%3] }, `categories: ["1", "2", "other"]`},
 		"many texts":  {func(i int) string { return []string{fmt.Sprint(i % 30), fmt.Sprintf("t%d", i)}[i%2] }, `"t7", "t9"], unknown: other`},
 	} {
-		draft, err := Draft(writeFile(t, "x.csv", column(c.value)), DraftOptions{Label: "y", Decimal: map[bool]string{true: ","}[name == "commas"]})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		draft := must(Draft(writeFile(t, "x.csv", column(c.value)), DraftOptions{Label: "y", Decimal: map[bool]string{true: ","}[name == "commas"]}))(t, name)
 		if !strings.Contains(string(draft.Schema), c.want) {
 			t.Errorf("%s: want %q in\n%s", name, c.want, draft.Schema)
 		}

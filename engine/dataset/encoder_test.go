@@ -46,11 +46,7 @@ func TestEncode(t *testing.T) {
 		{[]string{"40", "-7", "5", "?", "1", ""}, []float64{0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 0}}, // below the range
 		{[]string{"1e300", "9", "5", "?", "1", ""}, []float64{1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}},
 	} {
-		got, err := e.Encode(c.fields)
-		if err != nil {
-			t.Errorf("%q: %v", c.fields, err)
-			continue
-		}
+		got := must(e.Encode(c.fields))(t, c.fields)
 		var norm float64
 		for _, v := range c.want {
 			norm += v * v / 4

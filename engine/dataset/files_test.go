@@ -133,10 +133,7 @@ func TestListIsTheConcatenation(t *testing.T) {
 				listFile(t, filepath.Join(dir, fmt.Sprintf("part-%d.rows%s", i, ending)), format, rows, cuts[i], cuts[i+1])
 			}
 			for _, workers := range []int{1, 2, 3, 7} {
-				got, err := loadWith(workers, filepath.Join(dir, "part-*"), s, o)
-				if err != nil {
-					t.Fatalf("%s, %s: %v", format, role, err)
-				}
+				got := must(loadWith(workers, filepath.Join(dir, "part-*"), s, o))(t, format, role)
 				if !reflect.DeepEqual(got.Records, want.Records) || !reflect.DeepEqual(got.IDs, want.IDs) || !reflect.DeepEqual(got.Groups, want.Groups) {
 					t.Errorf("%s, %s, %d workers: other records than those of one file", format, role, workers)
 				}

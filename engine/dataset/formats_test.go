@@ -113,11 +113,8 @@ func TestNamedFormatsAgree(t *testing.T) {
 // byte orders.
 func TestArrayFormatsAgree(t *testing.T) {
 	const rest = "features: 3\nrange: [-5, 5]\ncolumns:\n  - {name: y, role: label, positive: 1, negative: 0}\n  - {name: third, position: 3, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: first, position: 1, range: [0, 4], missing: {policy: middle}}\n"
-	want, err := load(mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 4], missing: {policy: middle}}\n  - {name: b, range: [-5, 5]}\n  - {name: c, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: y, role: label, positive: 1}\n"),
-		"1.5,-2,0,1\n0.25,3,100,0\n,1,7,0\n4,5,6,1\n", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(load(mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 4], missing: {policy: middle}}\n  - {name: b, range: [-5, 5]}\n  - {name: c, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: y, role: label, positive: 1}\n"),
+		"1.5,-2,0,1\n0.25,3,100,0\n,1,7,0\n4,5,6,1\n", Options{}))(t)
 	check := func(name string, d *Dataset, err error) {
 		t.Helper()
 		if err != nil {
@@ -205,18 +202,15 @@ func TestDropOthers(t *testing.T) {
 func TestGradedLabels(t *testing.T) {
 	const label = "columns:\n  - {name: a, range: [0, 9]}\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n  - {name: q, role: group}\n"
 	s := mustSchema(t, "data_id: t\n"+label)
-	d, err := load(s, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(load(s, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", Options{}))(t)
 	if !slices.Equal(d.Records.Labels(), []float64{-1, 0.5, 1, 0.25}) || !slices.Equal(d.Groups, []int32{0, 1, 0, 1}) || d.Positives != 0 || d.Negatives != 0 || !s.IsGraded() || d.Encoder.LabelValues() != engine.AnyLabels {
 		t.Errorf("labels %v, groups %v", d.Records.Labels(), d.Groups)
 	}
 	svm := mustSchema(t, "data_id: t\nfeatures: 2\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n  - {name: q, role: group}\n")
-	if d, err = load(svm, "0 qid:10 1:1\n3 qid:2 2:1 # c\n4 qid:10\n", Options{}); err != nil || !slices.Equal(d.Groups, []int32{0, 1, 0}) || d.Records.Label(1) != 0.5 {
+	if d, err := load(svm, "0 qid:10 1:1\n3 qid:2 2:1 # c\n4 qid:10\n", Options{}); err != nil || !slices.Equal(d.Groups, []int32{0, 1, 0}) || d.Records.Label(1) != 0.5 {
 		t.Errorf("libsvm: %v (%v)", d, err)
 	}
-	if d, err = load(svm, "qid:10 1:1\nqid:2 2:1\n", Options{Labels: LabelsIgnored}); err != nil || d.HasLabels || d.GroupCount != 2 {
+	if d, err := load(svm, "qid:10 1:1\nqid:2 2:1\n", Options{Labels: LabelsIgnored}); err != nil || d.HasLabels || d.GroupCount != 2 {
 		t.Errorf("libsvm without labels: %v (%v)", d, err)
 	}
 	for _, c := range []struct {

@@ -16,9 +16,7 @@ func FuzzHostileSchema(f *testing.F) {
 	for _, text := range []string{headerSchema, plainSchema, sparseSchema, denseSchema, mixedSchema, clinicalSchema, basisSchema, pairedSchema, europeanSchema, fmt.Sprintf(visitSchema, 3), fmt.Sprintf(personSchema, "persons: 3")} {
 		raw := must(json.Marshal(mustSchema(f, text)))(f)
 		v := must(hostile.Parse(raw))(f)
-		if _, err := ParseSchema(v.YAML()); err != nil {
-			f.Fatalf("%v\n%s", err, v.YAML())
-		}
+		must(ParseSchema(v.YAML()))(f, string(v.YAML()))
 		seeds = append(seeds, v)
 	}
 	for i, v := range seeds {

@@ -85,9 +85,7 @@ func checkEncoder(t *testing.T, s *Schema) *Encoder {
 	}
 	b := must(e.MarshalJSON())(t)
 	var again Encoder
-	if err := again.UnmarshalJSON(b); err != nil {
-		t.Fatalf("%s: %v", b, err)
-	}
+	try(t, again.UnmarshalJSON(b), string(b))
 	if c, err := again.MarshalJSON(); err != nil || string(c) != string(b) || again.Dim() != e.Dim() || again.Factor() != e.Factor() {
 		t.Fatalf("%s\n%s\n%v", b, c, err)
 	}
@@ -115,14 +113,8 @@ func FuzzDraft(f *testing.F) {
 			return
 		}
 		text := draft.Schema
-		s, err := ParseSchema(text)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		d, err := Load(path, s, Options{})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
+		s := must(ParseSchema(text))(t, string(text))
+		d := must(Load(path, s, Options{}))(t, string(text))
 		checkLoaded(t, d, err)
 	})
 }

@@ -45,20 +45,20 @@ func readAfter(text string, r io.Reader) io.Reader {
 	return io.MultiReader(strings.NewReader(text), r)
 }
 
-// must ends the test at an error: d := must(Load(...))(t).
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
+// must ends the test at an error: d := must(Load(...))(t). The arguments what describe the case.
+func must[T any](v T, err error) func(t testing.TB, what ...any) T {
+	return func(t testing.TB, what ...any) T {
 		t.Helper()
-		try(t, err)
+		try(t, err, what...)
 		return v
 	}
 }
 
 // try ends the test at an error.
-func try(t testing.TB, err error) {
+func try(t testing.TB, err error, what ...any) {
 	t.Helper()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(append(what, err)...)
 	}
 }
 

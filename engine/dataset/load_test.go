@@ -46,11 +46,7 @@ func TestCSVForms(t *testing.T) {
 			if zip {
 				content = string(gzipped(t, content))
 			}
-			got, err := load(mustSchema(t, schema(c[0])), content, Options{})
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				continue
-			}
+			got := must(load(mustSchema(t, schema(c[0])), content, Options{}))(t, name)
 			if !slices.Equal(got.Records.Dense(), want.Records.Dense()) || !slices.Equal(got.Records.Labels(), want.Records.Labels()) {
 				t.Errorf("%s (gzip %v): got %v %v, want %v", name, zip, got.Records.Dense(), got.Records.Labels(), want.Records.Dense())
 			}
@@ -67,14 +63,11 @@ columns:
   - {name: who, position: 1, role: id}
   - {name: junk, position: 2, role: ignore}
 `)
-	d, err := load(s, "p1,x,10,1\np2,,0,0\n", Options{KeepIDs: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(load(s, "p1,x,10,1\np2,,0,0\n", Options{KeepIDs: true}))(t)
 	if !slices.Equal(d.IDs, []string{"p1", "p2"}) || !slices.Equal(d.Records.Labels(), []float64{1, -1}) {
 		t.Errorf("ids %q, labels %v", d.IDs, d.Records.Labels())
 	}
-	if d, err = load(s, "p1,x,10,1\np2,,0,0\n", Options{}); err != nil || d.IDs != nil {
+	if d, err := load(s, "p1,x,10,1\np2,,0,0\n", Options{}); err != nil || d.IDs != nil {
 		t.Errorf("ids %q without KeepIDs (%v)", d.IDs, err)
 	}
 }
@@ -90,21 +83,9 @@ func TestPredictWithoutLabel(t *testing.T) {
 		"one row":  {plainSchema, "30,60,0\n", "30,60\n"},
 	} {
 		s := mustSchema(t, c.schema)
-		with, err := load(s, c.with, Options{Labels: LabelsOptional})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		without, err := load(s, c.without, Options{Labels: LabelsOptional})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		ignored, err := load(s, strings.ReplaceAll(c.with, "yes", "unknown"), Options{Labels: LabelsIgnored})
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		with := must(load(s, c.with, Options{Labels: LabelsOptional}))(t, name)
+		without := must(load(s, c.without, Options{Labels: LabelsOptional}))(t, name)
+		ignored := must(load(s, strings.ReplaceAll(c.with, "yes", "unknown"), Options{Labels: LabelsIgnored}))(t, name)
 		if !with.HasLabels || without.HasLabels || ignored.HasLabels {
 			t.Errorf("%s: labels %v %v %v, want true false false", name, with.HasLabels, without.HasLabels, ignored.HasLabels)
 		}
@@ -162,15 +143,12 @@ func TestLoadersAgree(t *testing.T) {
 		s := mustSchema(t, f.schema)
 		path := writeFile(t, name, gzipped(t, f.content))
 		calls := 0
-		a, err := Load(path, s, Options{Progress: func(n int) error {
+		a := must(Load(path, s, Options{Progress: func(n int) error {
 			if n > 0 { // 0 while lines are counted
 				calls++
 			}
 			return nil
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}}))(t)
 		if want := rows / progressRows; calls != want {
 			t.Errorf("%d progress calls, want %d", calls, want)
 		}

@@ -71,16 +71,14 @@ func TestNotations(t *testing.T) {
 		}
 	}
 	i := 0
-	if err := Scan(path, s, Options{}, func(r *Row) error {
+	try(t, Scan(path, s, Options{}, func(r *Row) error {
 		x, err := got.Encoder.EncodeRow(r)
 		if want.Records.Row(i, row); err != nil || !slices.Equal(x, row) {
 			t.Errorf("scanned row %d is %v, want %v (%v)", i, x, row, err)
 		}
 		i++
 		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, format := range []string{schema.FormatCSV, FormatParquet} {
 		var b bytes.Buffer
 		_, out, err := Convert(path, s, &b, format, ConvertOptions{})

@@ -7,27 +7,17 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // What is written is read again to the bit.
 func TestWriteNPZ(t *testing.T) {
-	r, err := dataset.SyntheticScores(7, 3, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := dataset.ParseSchema([]byte("data_id: x\nformat: npz\nfeatures: 3\nrange: [-1.7320508075688772, 1.7320508075688772]\ncolumns: [{name: y, role: label, positive: \"1\", negative: \"-1\"}]\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(dataset.SyntheticScores(7, 3, 1))(t)
+	s := must.Get(dataset.ParseSchema([]byte("data_id: x\nformat: npz\nfeatures: 3\nrange: [-1.7320508075688772, 1.7320508075688772]\ncolumns: [{name: y, role: label, positive: \"1\", negative: \"-1\"}]\n")))(t)
 	for _, labels := range []bool{true, false} {
 		var b bytes.Buffer
-		if err := dataset.WriteNPZ(&b, r, labels); err != nil {
-			t.Fatal(err)
-		}
-		d, err := dataset.LoadReader("x.npz", bytes.NewReader(b.Bytes()), s, dataset.Options{Labels: dataset.LabelsOptional})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, dataset.WriteNPZ(&b, r, labels))
+		d := must.Get(dataset.LoadReader("x.npz", bytes.NewReader(b.Bytes()), s, dataset.Options{Labels: dataset.LabelsOptional}))(t)
 		if d.HasLabels != labels || labels && !slices.Equal(d.Records.Labels(), r.Labels()) {
 			t.Errorf("labels %v: %v", labels, d.Records.Labels())
 		}
@@ -44,10 +34,7 @@ func TestWriteNPZ(t *testing.T) {
 // logistic score of standard deviation 2 can.
 func TestSyntheticAR1(t *testing.T) {
 	const n, d = 20000, 6
-	r, err := dataset.SyntheticAR1(n, d, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(dataset.SyntheticAR1(n, d, 3))(t)
 	var xx, xy, ss float64
 	a := math.Sqrt(3.0/d) / 4
 	x := make([]float64, d)

@@ -55,10 +55,7 @@ func TestPackGivesTheSameRecords(t *testing.T) {
 				for _, inMemory := range []bool{false, true} {
 					s := storeSchema(t, asked, role)
 					rows := 0
-					d, err := Load(name, s, Options{Persons: KeepPersons, InMemory: inMemory, Progress: func(n int) error { rows = n; return nil }})
-					if err != nil {
-						t.Fatalf("%s %s: %v", store, role, err)
-					}
+					d := must(Load(name, s, Options{Persons: KeepPersons, InMemory: inMemory, Progress: func(n int) error { rows = n; return nil }}))(t, store, role)
 					sameRecords(t, d.Records, records)
 					if d.Records.InFile() == inMemory || d.Records.IsNarrow() != (store == StoreFloat32) || d.Encoder.Schema().IsNarrow() != (store == StoreFloat32) {
 						t.Errorf("%s %s: stored otherwise than asked for", store, role)

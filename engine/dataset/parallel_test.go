@@ -91,14 +91,11 @@ func TestParquetSameForEveryWorkerCount(t *testing.T) {
 	var want, labels []float64
 	var ids []string
 	e := must(NewEncoder(s))(t)
-	err := Scan(path, s, Options{KeepIDs: true}, func(r *Row) error {
+	try(t, Scan(path, s, Options{KeepIDs: true}, func(r *Row) error {
 		x, err := e.EncodeRow(r)
 		want, labels, ids = append(want, x...), append(labels, r.Y), append(ids, r.ID)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	for _, workers := range []int{1, 2, 3, 7} {
 		d := must(loadWith(workers, path, s, Options{KeepIDs: true}))(t)
 		if !sameBits(d.Records.Dense(), want) || !sameBits(d.Records.Labels(), labels) || !reflect.DeepEqual(d.IDs, ids) {

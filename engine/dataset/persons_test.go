@@ -181,15 +181,10 @@ func TestPersonSchema(t *testing.T) {
 // is refused, also where the second row is beyond the cap. A pack has the same records and groups.
 func TestPersonsWithinGroups(t *testing.T) {
 	for _, ids := range []string{"ids: public", "persons: 5"} {
-		s, err := ParseSchema(fmt.Appendf(nil, strings.Replace(personSchema, "columns:", "columns:\n  - {name: query, role: group}", 1), ids+"\nmax_rows_per_person: 2"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(ParseSchema(fmt.Appendf(nil, strings.Replace(personSchema, "columns:", "columns:\n  - {name: query, role: group}", 1), ids+"\nmax_rows_per_person: 2")))(t)
 		load := func(o Options, lines ...string) (*Dataset, string, error) {
 			path := filepath.Join(t.TempDir(), "visits.csv")
-			if err := os.WriteFile(path, []byte("query,patient,age,ill\n"+strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			try(t, os.WriteFile(path, []byte("query,patient,age,ill\n"+strings.Join(lines, "\n")+"\n"), 0o600))
 			d, err := Load(path, s, o)
 			return d, path, err
 		}

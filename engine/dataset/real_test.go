@@ -156,17 +156,11 @@ func TestDraftRealData(t *testing.T) {
 			path := filepath.Join(realData, c.file)
 			draft := must(Draft(path, DraftOptions{Label: c.label}))(t)
 			text := draft.Schema
-			s, err := ParseSchema(text)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, text)
-			}
+			s := must(ParseSchema(text))(t, string(text))
 			if !s.RangesFromData() {
 				t.Error("a draft must say that its ranges are from the data")
 			}
-			d, err := Load(path, s, Options{})
-			if err != nil {
-				t.Fatalf("%v\n%s", err, text)
-			}
+			d := must(Load(path, s, Options{}))(t, string(text))
 			if d.Records.Len() != c.n || d.Encoder.LabelColumn.Name != c.label {
 				t.Errorf("n %d, label %q, want %d, %q", d.Records.Len(), d.Encoder.LabelColumn.Name, c.n, c.label)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
+	"dyad/internal/must"
 )
 
 // Records are the same for the same seed, within their ranges, of both classes, and the features
@@ -18,14 +19,8 @@ func TestSyntheticMetric(t *testing.T) {
 		"xor10": {}, "clusters8": nil, "cubes3": {}, "none12": {},
 	}
 	for _, kind := range dataset.SyntheticMetricKinds() {
-		r, err := dataset.SyntheticMetric(kind, n, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := dataset.SyntheticMetric(kind, n, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(dataset.SyntheticMetric(kind, n, 1))(t)
+		again := must.Get(dataset.SyntheticMetric(kind, n, 1))(t)
 		if !slices.Equal(r.Dense(), again.Dense()) || !slices.Equal(r.Labels(), again.Labels()) {
 			t.Errorf("%s: a seed gives two data sets", kind)
 		}
@@ -77,14 +72,8 @@ func TestSyntheticMetric(t *testing.T) {
 }
 
 func TestWithNoise(t *testing.T) {
-	r, err := dataset.SyntheticMetric("lin16", 500, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wide, err := dataset.WithNoise(r, 9, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(dataset.SyntheticMetric("lin16", 500, 1))(t)
+	wide := must.Get(dataset.WithNoise(r, 9, 2))(t)
 	narrow, all := make([]float64, 16), make([]float64, 25)
 	var total float64
 	for i := range 500 {

@@ -21,20 +21,14 @@ import (
 func TestWorkbooksOfOtherWriters(t *testing.T) {
 	for _, name := range []string{"openpyxl.xlsx", "xlsxwriter.xlsx"} {
 		path := filepath.Join("testdata", name)
-		draft, err := Draft(path, DraftOptions{Answers: map[string]Answer{"Leukozyten": {Decimal: ",", Range: []float64{0, 20000}}}})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		draft := must(Draft(path, DraftOptions{Answers: map[string]Answer{"Leukozyten": {Decimal: ",", Range: []float64{0, 20000}}}}))(t, name)
 		for _, want := range []string{"format: xlsx", `{name: "Fall", role: id}`, "format: \"YYYY-MM-DD\", from: 2020-01-01", `range: [0, 20000], decimal: ",", thousands: "."`, `{name: "Kreatinin", range: [0.5, 5.375]`, `positive: "Ja", negative: "nein"`} {
 			if !strings.Contains(string(draft.Schema), want) {
 				t.Errorf("%s: the draft lacks %q:\n%s", name, want, draft.Schema)
 			}
 		}
 		s := mustSchema(t, string(draft.Schema))
-		d, err := Load(path, s, Options{})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		d := must(Load(path, s, Options{}))(t, name)
 		x := make([]float64, 3)
 		_ = d.Encoder.Listed(0).EncodeNumber(7*3, x[:1]) // days
 		_ = d.Encoder.Listed(1).EncodeNumber(5959, x[1:2])

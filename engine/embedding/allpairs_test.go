@@ -34,10 +34,7 @@ func labelledAll(t testing.TB, data *embedding.Data, class []int32) *embedding.D
 	for i, p := range all {
 		labels[i] = class[p.A] != class[p.B]
 	}
-	listed, err := embedding.NewData(x, data.Dim(), embedding.L2, 1, pairGraph(t, data.Graph().Len(), all), labels)
-	if err != nil {
-		t.Fatal(err)
-	}
+	listed := must.Get(embedding.NewData(x, data.Dim(), embedding.L2, 1, pairGraph(t, data.Graph().Len(), all), labels))(t)
 	return listed
 }
 

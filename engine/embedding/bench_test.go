@@ -50,10 +50,7 @@ func BenchmarkGradient(b *testing.B) {
 		{"score-logistic-pair-clip", 1, embedding.Score{Of: engine.Logistic{}}, embedding.Output{}, 1},
 		{"cosine-logistic-pair-clip", 16, embedding.Bilinear{Of: engine.Logistic{}}, embedding.Output{Unit: true}, 1},
 	} {
-		net, err := embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{32}, Out: c.dim, Radii: []float64{8, 4}})
-		if err != nil {
-			b.Fatal(err)
-		}
+		net := must.Get(embedding.NewMLP(embedding.MLP{In: d, Hidden: []int{32}, Out: c.dim, Radii: []float64{8, 4}}))(b)
 		l := embedding.Loss{Model: embedding.Model{Network: net, Output: c.out}, Pair: c.pair, Clip: 1, PairClip: c.clip}
 		for _, workers := range []int{2, 1} {
 			b.Run(fmt.Sprintf("%s/n=%d/workers=%d", c.name, n, workers), func(b *testing.B) {

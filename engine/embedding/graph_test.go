@@ -56,10 +56,7 @@ func TestGraphs(t *testing.T) {
 	var net embedding.MLP
 	r := data(t, 3, 90, 0, false)
 	for hidden, output := range map[int]embedding.Output{5: {Unit: true}, 6: {Within: 0.5}, 6000: {Unit: true}} {
-		var err error
-		if net, err = embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{hidden}, Out: 2}); err != nil {
-			t.Fatal(err)
-		}
+		net = must.Get(embedding.NewMLP(embedding.MLP{In: 3, Hidden: []int{hidden}, Out: 2}))(t)
 		l := embedding.Loss{Model: embedding.Model{Network: net, Output: output}, Pair: embedding.Bilinear{Of: engine.Logistic{}}, Clip: 0.3}
 		theta := l.Domain(3, l.Radius()).Start()
 		want, rho := gradient(t, embedding.Backend{}, problem(l, r, 0), r, theta)

@@ -130,10 +130,7 @@ func TestClippedPairsAreShort(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 21))
 	for _, m := range []int{1, 3} {
 		for _, hidden := range [][]int{nil, {5}} {
-			net, err := embedding.NewMLP(embedding.MLP{In: 3, Hidden: hidden, Out: m, Activation: embedding.Softplus})
-			if err != nil {
-				t.Fatal(err)
-			}
+			net := must.Get(embedding.NewMLP(embedding.MLP{In: 3, Hidden: hidden, Out: m, Activation: embedding.Softplus}))(t)
 			for _, pair := range losses(t, m) {
 				for _, output := range []embedding.Output{{}, {Unit: true}, {Within: 0.6}} {
 					if m == 1 && output != (embedding.Output{}) { // signs
@@ -147,10 +144,7 @@ func TestClippedPairsAreShort(t *testing.T) {
 							x[k] = rng.NormFloat64()
 							x[3+k] = x[k] + size*rng.NormFloat64()
 						}
-						r, err := engine.AdoptRecords(x, []float64{1, float64(1 - 2*(i/13%2))}, 3, engine.UnitBounds())
-						if err != nil {
-							t.Fatal(err)
-						}
+						r := must.Get(engine.AdoptRecords(x, []float64{1, float64(1 - 2*(i/13%2))}, 3, engine.UnitBounds()))(t)
 						sum, rho := gradient(t, embedding.Backend{}, problem(l, r, 0), r, far(l, rng))
 						length := (entrywise(embedding.L2, sum) - rho) / 2
 						if closest = max(closest, length/l.PairClip); length > l.PairClip*(1+1e-14) {

@@ -245,10 +245,7 @@ func TestKNNErrors(t *testing.T) {
 	cancel()
 	_, cancelled := KNN(done, a, a, KNNOptions{})
 	_, tooFew := KNNLeaveOneOut(ctx, a, KNNOptions{K: 5})
-	huge, err := engine.NewRecords([]float64{1, 1}, []float64{1, 1}, 1, engine.Bounds{FeatureNorm: 1e200, LabelAbs: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	huge := must.Get(engine.NewRecords([]float64{1, 1}, []float64{1, 1}, 1, engine.Bounds{FeatureNorm: 1e200, LabelAbs: 1}))(t)
 	for name, err := range map[string]error{
 		"dimension":   knn(a, b, KNNOptions{}),
 		"K above n":   knn(a, a, KNNOptions{K: 6}),

@@ -21,10 +21,7 @@ func TestArchives(t *testing.T) {
 	for _, system := range targets {
 		var made [2]file
 		for i := range made {
-			var err error
-			if made[i], err = pack("dyad_x", system, append([]file{{"dyad", []byte("program"), 0o755}}, papers()...)); err != nil {
-				t.Fatal(err)
-			}
+			made[i] = must.Get(pack("dyad_x", system, append([]file{{"dyad", []byte("program"), 0o755}}, papers()...)))(t)
 		}
 		if !bytes.Equal(made[0].text, made[1].text) || len(made[0].text) < 100 {
 			t.Errorf("%v: two archives differ", system)

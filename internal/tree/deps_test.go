@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"go/ast"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,23 +20,12 @@ import (
 // TestEveryTestChangesItsFolder: go test keeps answers by the files that tests read, in the folder that it knows.
 func TestEveryTestChangesItsFolder(t *testing.T) {
 	t.Chdir("../..")
-	must.Do(t, goFiles("internal/tree", func(name, text string) {
-		tests, changes := strings.Count(text, "\nfunc Test"), strings.Count(text, "(t *testing.T) {\n\tt.Chdir(\"../..\")\n")
-		if tests != changes {
-			t.Errorf("%s: %d of %d tests begin with t.Chdir", name, changes, tests)
+	for _, s := range everything(t) {
+		tests, changes := strings.Count(s.text, "\nfunc Test"), strings.Count(s.text, "(t *testing.T) {\n\tt.Chdir(\"../..\")\n")
+		if s.room == "internal/tree" && tests != changes {
+			t.Errorf("%s: %d of %d tests begin with t.Chdir", s.name, changes, tests)
 		}
-	}))
-}
-
-// goFiles calls each for the Go files of a folder.
-func goFiles(dir string, each func(name, text string)) error {
-	names, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	for _, name := range names {
-		text, problem := os.ReadFile(name)
-		err = errors.Join(err, problem)
-		each(name, string(text))
 	}
-	return err
 }
 
 // listed is a package as go list names it.
@@ -300,14 +287,14 @@ func TestLaboratoryIsApart(t *testing.T) {
 			t.Errorf("%s does not begin with %q, or it requires the laboratory", name, want)
 		}
 	}
-	files := must.Get(parsedSources("."))(t)
-	for _, line := range ofLaboratory(files, path) {
+	for _, line := range ofLaboratory(everything(t), path) {
 		t.Error(line)
 	}
-	imports := func(room, path string) source { // the guard catches what it is for
-		return source{room: room, file: &ast.File{Imports: []*ast.ImportSpec{{Path: &ast.BasicLit{Value: `"` + path + `"`}}}}}
+	var toy []source // the guard catches what it is for
+	for _, c := range [][2]string{{"engine/cpu", "m/bench"}, {"cmd/dyad", "m/bench/machine"}, {"bench/attacks", "m/bench"}, {"engine", "m/benchmark"}} {
+		toy = append(toy, made(t, c[0]+"/x.go", "package x; import \""+c[1]+"\""))
 	}
-	got := ofLaboratory([]source{imports("engine/cpu", "m/bench"), imports("cmd/dyad", "m/bench/machine"), imports("bench/attacks", "m/bench"), imports("engine", "m/benchmark")}, "m")
+	got := ofLaboratory(toy, "m")
 	if want := []string{"engine/cpu imports m/bench", "cmd/dyad imports m/bench/machine"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}

@@ -2,8 +2,6 @@ package tree
 
 import (
 	"fmt"
-	"go/ast"
-	"go/token"
 	"math"
 	"os"
 	"path/filepath"
@@ -80,12 +78,11 @@ func TestEnglish(t *testing.T) {
 			}
 		}
 	}
-	must.Do(t, goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
-		if !strings.HasPrefix(name, "bench/") {
-			prose(files, f, func(line int, text string) { count(fmt.Sprint(name, ":", line), text) })
+	for s := range sources(t) {
+		if !strings.HasPrefix(s.name, "bench/") {
+			prose(s.file, func(line int, text string) { count(fmt.Sprint(s.name, ":", line), text) })
 		}
-		return nil
-	}))
+	}
 	pages := slices.Concat(must.Get(filepath.Glob("docs/*.md"))(t), must.Get(filepath.Glob("cmd/command/topics/*.txt"))(t), []string{"README.md"})
 	for _, name := range pages {
 		if filepath.Base(name) == "style.md" || filepath.Base(name) == "commands.md" { // quotes; generated from messages

@@ -1,87 +1,11 @@
 package tree
 
 import (
-	"errors"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
-
-	"dyad/internal/must"
 )
-
-// source is a parsed file: the room of its package, and whether it is a test.
-type source struct {
-	room string
-	test bool
-	file *ast.File
-}
-
-// parsedSources are all Go files of the folder and below, those of other modules too: the example
-// is a user of this one.
-func parsedSources(root string) (files []source, err error) {
-	set := token.NewFileSet()
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || d.IsDir() && (d.Name() == "testdata" || path != root && strings.ContainsAny(d.Name()[:1], "._")):
-			if err == nil {
-				err = filepath.SkipDir
-			}
-			return err
-		case d.IsDir() || filepath.Ext(path) != ".go":
-			return nil
-		}
-		f, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-		room, _ := filepath.Rel(root, filepath.Dir(path))
-		files = append(files, source{filepath.ToSlash(room), strings.HasSuffix(path, "_test.go"), f})
-		return err
-	})
-	return files, err
-}
-
-// receiver is the name of the type that a method belongs to, "" for a function.
-func receiver(f *ast.FuncDecl) string {
-	if f.Recv == nil {
-		return ""
-	}
-	t := f.Recv.List[0].Type
-	for {
-		switch x := t.(type) {
-		case *ast.StarExpr:
-			t = x.X
-		case *ast.IndexExpr:
-			t = x.X
-		case *ast.IndexListExpr:
-			t = x.X
-		case *ast.Ident:
-			return x.Name
-		default:
-			return ""
-		}
-	}
-}
-
-// roomsOf are the rooms of a module that a file imports, by the names that it has for them.
-func roomsOf(f *ast.File, module string) map[string]string {
-	imports := map[string]string{}
-	for _, i := range f.Imports {
-		path, _ := strconv.Unquote(i.Path.Value)
-		name := path[strings.LastIndexByte(path, '/')+1:]
-		if i.Name != nil {
-			name = i.Name.Name
-		}
-		if path == module || strings.HasPrefix(path, module+"/") {
-			imports[name] = roomOf(path, module)
-		}
-	}
-	return imports
-}
 
 // ownExports lists the exported functions, types, variables and constants, as "room.Name", that no file of
 // another room names, tests included. Types of what others are given are among them.
@@ -89,40 +13,19 @@ func ownExports(files []source, module string) (own []string) {
 	elsewhere := map[string]bool{}
 	for _, s := range files {
 		imports := roomsOf(s.file, module)
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			if n, ok := n.(*ast.SelectorExpr); ok {
-				if x, ok := n.X.(*ast.Ident); ok && imports[x.Name] != s.room {
-					elsewhere[imports[x.Name]+"."+n.Sel.Name] = true
-				}
+		for n := range nodes[*ast.SelectorExpr](s.file) {
+			if x, ok := n.X.(*ast.Ident); ok && imports[x.Name] != s.room {
+				elsewhere[imports[x.Name]+"."+n.Sel.Name] = true
 			}
-			return true
-		})
+		}
 	}
 	for _, s := range files {
 		if s.test || s.room == "." || s.file.Name.Name == "main" || slices.Contains(testRooms, s.room) {
 			continue
 		}
-		for _, d := range s.file.Decls {
-			var names []*ast.Ident
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Recv == nil {
-					names = append(names, d.Name)
-				}
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					switch spec := spec.(type) {
-					case *ast.TypeSpec:
-						names = append(names, spec.Name)
-					case *ast.ValueSpec:
-						names = append(names, spec.Names...)
-					}
-				}
-			}
-			for _, n := range names {
-				if n.IsExported() && !elsewhere[s.room+"."+n.Name] {
-					own = append(own, s.room+"."+n.Name)
-				}
+		for _, n := range exported(s.file) {
+			if !elsewhere[s.room+"."+n] {
+				own = append(own, s.room+"."+n)
 			}
 		}
 	}
@@ -138,20 +41,10 @@ const mostOwnExports = 217
 func TestFewExportsAreForTheirOwnRoom(t *testing.T) {
 	t.Chdir("../..")
 	_, module := module(t)
-	files := must.Get(parsedSources("."))(t)
-	if own := ownExports(files, module); len(own) > mostOwnExports {
+	if own := ownExports(everything(t), module); len(own) > mostOwnExports {
 		t.Errorf("%d exported names are used by their own packages alone, want at most %d: %s", len(own), mostOwnExports, strings.Join(own, " "))
 	} else if len(own) < mostOwnExports {
 		t.Errorf("%d exported names are used by their own packages alone: lower mostOwnExports", len(own))
-	}
-	// The control: of two names that are exported, another package uses one.
-	dir := t.TempDir()
-	for name, text := range map[string]string{"a/a.go": "package a\n\nfunc Own() {}\n\nfunc Used() { Own() }\n", "b/b.go": "package b\n\nimport \"" + module + "/a\"\n\nfunc f() { a.Used() }\n"} {
-		must.Do(t, errors.Join(os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)))
-	}
-	toy, err := parsedSources(dir)
-	if own := ownExports(toy, module); err != nil || !slices.Equal(own, []string{"a.Own"}) {
-		t.Errorf("of a.Own and a.Used: %v, %v", own, err)
 	}
 }
 
@@ -162,57 +55,33 @@ func TestFewExportsAreForTheirOwnRoom(t *testing.T) {
 // never too much. A constant is used with any of its group: values of an enumeration belong
 // together.
 func unusedExports(files []source, module string) (unused []string, isDeclared map[string]bool) {
-	used := map[string]bool{}    // room.Name
-	methods := map[string]bool{} // names of methods that are called, or that interfaces ask for
-	declared := map[string][]string{}
-	add := func(room string, names ...string) {
-		for _, n := range names {
-			declared[room+"."+n] = append(declared[room+"."+n], names...)
-		}
-	}
+	used := map[string]bool{}       // room.Name
+	methods := map[string]bool{}    // names of methods that are called, or that interfaces ask for
+	groups := map[string][]string{} // the names that are declared together
 	for _, s := range files {
 		if s.test {
 			continue
 		}
 		imports := roomsOf(s.file, module)
 		own := map[*ast.Ident]bool{} // where a name is declared
-		for _, d := range s.file.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				own[d.Name] = true
-				if t := receiver(d); d.Name.IsExported() && (t == "" || ast.IsExported(t)) {
-					add(s.room, strings.TrimPrefix(t+"."+d.Name.Name, "."))
+		declared(s.file, func(receiver string, all ...*ast.Ident) {
+			var names []string
+			for _, id := range all {
+				if own[id] = true; id.IsExported() && (receiver == "" || ast.IsExported(receiver)) {
+					names = append(names, strings.TrimPrefix(receiver+"."+id.Name, "."))
 				}
-			case *ast.GenDecl:
-				var group []string
-				for _, spec := range d.Specs {
-					switch spec := spec.(type) {
-					case *ast.TypeSpec:
-						own[spec.Name] = true
-						if spec.Name.IsExported() {
-							add(s.room, spec.Name.Name)
-						}
-					case *ast.ValueSpec:
-						for _, n := range spec.Names {
-							if own[n] = true; n.IsExported() {
-								group = append(group, n.Name)
-							}
-						}
-					}
-				}
-				add(s.room, group...)
 			}
-		}
-		ast.Inspect(s.file, func(n ast.Node) bool {
+			for _, n := range names {
+				groups[s.room+"."+n] = append(groups[s.room+"."+n], names...)
+			}
+		})
+		for n := range ast.Preorder(s.file) {
 			switch n := n.(type) {
 			case *ast.FuncDecl: // a method's own receiver does not use its type
 				if n.Recv != nil {
-					ast.Inspect(n.Recv, func(n ast.Node) bool {
-						if id, ok := n.(*ast.Ident); ok {
-							own[id] = true
-						}
-						return true
-					})
+					for id := range nodes[*ast.Ident](n.Recv) {
+						own[id] = true
+					}
 				}
 			case *ast.SelectorExpr:
 				if x, ok := n.X.(*ast.Ident); ok && imports[x.Name] != "" {
@@ -231,11 +100,10 @@ func unusedExports(files []source, module string) (unused []string, isDeclared m
 					used[s.room+"."+n.Name] = true
 				}
 			}
-			return true
-		})
+		}
 	}
 	isDeclared = map[string]bool{}
-	for name, group := range declared {
+	for name, group := range groups {
 		isDeclared[name] = true
 		room, rest := splitRoom(name)
 		typ, method, isMethod := strings.Cut(rest, ".")
@@ -283,8 +151,7 @@ var forUsers = []string{
 func TestNoExportIsForTestsAlone(t *testing.T) {
 	t.Chdir("../..")
 	_, module := module(t)
-	files := must.Get(parsedSources("."))(t)
-	unused, declared := unusedExports(files, module)
+	unused, declared := unusedExports(everything(t), module)
 	for _, n := range unused {
 		if room, _ := splitRoom(n); !slices.Contains(testRooms, room) && !slices.Contains(forUsers, n) {
 			t.Errorf("%s: only tests use it; delete it, or move it into a test", n)
@@ -323,8 +190,7 @@ func private(int) { }
 		"a/a_test.go": "package a\nfunc TestAlone() { _ = Alone; Recursive(); Used{}.Idle(); _ = Sole }\n",
 		"b/b.go":      "package b\nimport other \"m/a\"\nfunc use() { other.Used{}.Called(); other.Help() }\n",
 	} {
-		f := must.Get(parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution))(t)
-		files = append(files, source{name[:1], strings.HasSuffix(name, "_test.go"), f})
+		files = append(files, made(t, name, text))
 	}
 	unused, _ := unusedExports(files, "m")
 	if got, want := strings.Join(unused, " "), "a.Alone a.Idle a.Recursive a.Used.Idle"; got != want {

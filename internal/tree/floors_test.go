@@ -3,16 +3,11 @@ package tree
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
-	"path"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-
-	"dyad/internal/must"
 )
 
 // mostUpward is the largest number of files of a package that may use a declaration of a file above them.
@@ -92,14 +87,12 @@ func upward(all uses) (files []string) {
 func TestFilesStandOnFloors(t *testing.T) {
 	t.Chdir("../..")
 	packages := map[string]map[string]*ast.File{}
-	must.Do(t, goSources(".", func(name string, _ *token.FileSet, f *ast.File) error {
-		dir := path.Dir(name)
-		if packages[dir] == nil {
-			packages[dir] = map[string]*ast.File{}
+	for s := range sources(t) {
+		if packages[s.room] == nil {
+			packages[s.room] = map[string]*ast.File{}
 		}
-		packages[dir][name] = f
-		return nil
-	}))
+		packages[s.room][s.name] = s.file
+	}
 	for dir, files := range packages {
 		if up := upward(arrowsOf(files)); len(up) > mostUpward {
 			t.Errorf("%s: %d files use a declaration of a file above them, want at most %d: %s\nmove the declaration to a file "+
@@ -132,7 +125,7 @@ func TestFloorsAreFound(t *testing.T) {
 		"upper.go": "package x\n\nvar v = value{Upper: 1}\n\nfunc Upper() { v.method() }\n",
 		"lower.go": "package x\n\ntype value struct{ Upper, v int }\n\nfunc (x value) method() { x.Upper = x.v }\n",
 	} {
-		files[name] = must.Get(parser.ParseFile(token.NewFileSet(), name, text, 0))(t)
+		files[name] = made(t, name, text).file
 	}
 	want := uses{"upper.go": {"lower.go": true}, "lower.go": {}}
 	if got := arrowsOf(files); !reflect.DeepEqual(got, want) {

@@ -3,9 +3,7 @@ package tree
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,31 +22,11 @@ var (
 	formatInDocs = regexp.MustCompile("`(dyad-[a-z-]+/[0-9]+|seeded source [0-9]+|\\w+` = [0-9]+)")
 )
 
-// goSources calls each for the Go files of dir that are not tests.
-func goSources(dir string, each func(name string, files *token.FileSet, f *ast.File) error) error {
-	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir() && (e.Name() == "testdata" || e.Name() == "_asm" || e.Name() == ".git"):
-			return filepath.SkipDir
-		case e.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		files := token.NewFileSet()
-		f, err := parser.ParseFile(files, name, nil, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		return each(filepath.ToSlash(name), files, f)
-	})
-}
-
 // versions are the versions of formats that a file states: strings such as
 // "dyad-model/1", and constants of whole numbers whose names end in Format or Version.
 func versions(f *ast.File) []string {
 	var found []string
-	ast.Inspect(f, func(n ast.Node) bool {
+	for n := range ast.Preorder(f) {
 		switch n := n.(type) {
 		case *ast.BasicLit:
 			for _, form := range []*regexp.Regexp{formatText, formatSeed} {
@@ -66,8 +44,7 @@ func versions(f *ast.File) []string {
 				}
 			}
 		}
-		return true
-	})
+	}
 	return found
 }
 
@@ -75,10 +52,9 @@ func versions(f *ast.File) []string {
 func TestFormats(t *testing.T) {
 	t.Chdir("../..")
 	var code []string
-	must.Do(t, goSources(".", func(name string, _ *token.FileSet, f *ast.File) error {
-		code = append(code, versions(f)...)
-		return nil
-	}))
+	for s := range sources(t) {
+		code = append(code, versions(s.file)...)
+	}
 	text := must.Get(os.ReadFile("docs/formats.md"))(t)
 	var docs []string
 	for _, m := range formatInDocs.FindAllStringSubmatch(string(text), -1) {
@@ -135,8 +111,8 @@ func TestGoldenFilesOfEveryFormat(t *testing.T) {
 // The guard finds every way in which a version is stated.
 func TestFormatsSeesVersions(t *testing.T) {
 	t.Chdir("../..")
-	f := must.Get(parser.ParseFile(token.NewFileSet(), "x.go", "package x\n\nconst header = \"dyad-new-thing/7 \"\n\nconst (\n\tnewFormat = 3\n\tprotocolVersion, other = 4, 5\n)\n\nvar msg = []byte(\"dyad/privacy seeded source 2 ........\")\n\nconst format = \"csv\"\n", 0))(t)
-	got := strings.Join(versions(f), "; ")
+	s := made(t, "x.go", "package x\n\nconst header = \"dyad-new-thing/7 \"\n\nconst (\n\tnewFormat = 3\n\tprotocolVersion, other = 4, 5\n)\n\nvar msg = []byte(\"dyad/privacy seeded source 2 ........\")\n\nconst format = \"csv\"\n")
+	got := strings.Join(versions(s.file), "; ")
 	if want := "dyad-new-thing/7; newFormat` = 3; protocolVersion` = 4; seeded source 2"; got != want {
 		t.Errorf("found %q, want %q", got, want)
 	}

@@ -2,28 +2,21 @@ package tree
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"slices"
 	"strings"
 	"testing"
-
-	"dyad/internal/must"
 )
 
 // creating are the names that make a file: internal/create has a function in the place of each.
 var creating = []string{"os.Create", "os.CreateTemp", "os.WriteFile", "os.O_CREATE", "syscall.O_CREAT", "unix.O_CREAT", "flock.New", "ioutil.WriteFile", "ioutil.TempFile", "parquet.WriteFile"}
 
 // creations are the places of a file that make a file.
-func creations(files *token.FileSet, f *ast.File) (found []string) {
-	ast.Inspect(f, func(n ast.Node) bool {
-		if s, ok := n.(*ast.SelectorExpr); ok {
-			if x, ok := s.X.(*ast.Ident); ok && slices.Contains(creating, x.Name+"."+s.Sel.Name) {
-				found = append(found, files.Position(n.Pos()).String()+": "+x.Name+"."+s.Sel.Name)
-			}
+func creations(f *ast.File) (found []string) {
+	for n := range nodes[*ast.SelectorExpr](f) {
+		if name := dotted(n); slices.Contains(creating, name) {
+			found = append(found, positions.Position(n.Pos()).String()+": "+name)
 		}
-		return true
-	})
+	}
 	return found
 }
 
@@ -43,29 +36,23 @@ func TestOnePlaceMakesFiles(t *testing.T) {
 		}
 	}
 	add(path + "/cmd/command")
-	must.Do(t, goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
-		room := "."
-		if at := strings.LastIndexByte(name, '/'); at >= 0 {
-			room = name[:at]
-		}
-		if !rooms[room] {
-			return nil
+	for s := range sources(t) {
+		if !rooms[s.room] {
+			continue
 		}
 		seen++
-		for _, found := range creations(files, f) {
-			if room != "internal/create" {
+		for _, found := range creations(s.file) {
+			if s.room != "internal/create" {
 				t.Errorf("%s: use internal/create or privacy/durable", found)
 			}
 		}
-		return nil
-	}))
+	}
 	if len(rooms) < 40 || seen < 300 {
 		t.Errorf("only %d packages with %d files: the test does not see the program", len(rooms), seen)
 	}
 	// The guard sees each of the names.
-	files := token.NewFileSet()
-	f := must.Get(parser.ParseFile(files, "x.go", "package x\n\nvar _ = []any{"+strings.Join(creating, ", ")+", os.Open, os.O_RDWR}\n", parser.SkipObjectResolution))(t)
-	if found := creations(files, f); len(found) != len(creating) {
+	toy := made(t, "x.go", "package x\n\nvar _ = []any{"+strings.Join(creating, ", ")+", os.Open, os.O_RDWR}\n")
+	if found := creations(toy.file); len(found) != len(creating) {
 		t.Errorf("found %q", found)
 	}
 }

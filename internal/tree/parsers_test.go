@@ -2,8 +2,6 @@ package tree
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,25 +23,11 @@ var decoders = map[string]bool{
 
 // decodes lists the decoders that a file calls.
 func decodes(f *ast.File) (found []string) {
-	ast.Inspect(f, func(n ast.Node) bool {
-		call, ok := n.(*ast.CallExpr)
-		if !ok {
-			return true
-		}
-		name := ""
-		switch fun := call.Fun.(type) {
-		case *ast.Ident:
-			name = fun.Name
-		case *ast.SelectorExpr:
-			if x, ok := fun.X.(*ast.Ident); ok {
-				name = x.Name + "." + fun.Sel.Name
-			}
-		}
-		if decoders[name] && !slices.Contains(found, name) {
+	for call := range nodes[*ast.CallExpr](f) {
+		if name := dotted(call.Fun); decoders[name] && !slices.Contains(found, name) {
 			found = append(found, name)
 		}
-		return true
-	})
+	}
 	return found
 }
 
@@ -163,15 +147,11 @@ var parsers = map[string]string{
 func TestEveryParserIsFuzzed(t *testing.T) {
 	t.Chdir("../..")
 	target := regexp.MustCompile(`^[a-z/.]+:Fuzz\w+$`)
-	seen := map[string]bool{}
-	must.Do(t, goSources(".", func(name string, _ *token.FileSet, f *ast.File) error {
-		if calls := decodes(f); len(calls) > 0 && !strings.HasPrefix(name, "bench/") {
-			if seen[name] = true; parsers[name] == "" {
-				t.Errorf("%s calls %s: add a fuzz target, and name it in the list", name, strings.Join(calls, ", "))
-			}
+	for s := range sources(t) {
+		if calls := decodes(s.file); len(calls) > 0 && !strings.HasPrefix(s.name, "bench/") && parsers[s.name] == "" {
+			t.Errorf("%s calls %s: add a fuzz target, and name it in the list", s.name, strings.Join(calls, ", "))
 		}
-		return nil
-	}))
+	}
 	for name, at := range parsers {
 		must.Check(os.Stat(filepath.FromSlash(name)))(t)
 		if !target.MatchString(at) {
@@ -182,8 +162,9 @@ func TestEveryParserIsFuzzed(t *testing.T) {
 			t.Errorf("%s: %s has no %s", name, folder, target)
 		}
 	}
-	f := must.Get(parser.ParseFile(token.NewFileSet(), "x.go", "package x\n\nfunc f() { json.NewDecoder(r).Decode(&v); readSealed(r, v); strings.Cut(a, b) }\n", 0))(t) // the guard catches what it is for
-	if got := decodes(f); !slices.Equal(got, []string{"json.NewDecoder", "readSealed"}) {
+	// The guard catches what it is for.
+	toy := made(t, "x.go", "package x\n\nfunc f() { json.NewDecoder(r).Decode(&v); readSealed(r, v); strings.Cut(a, b) }\n")
+	if got := decodes(toy.file); !slices.Equal(got, []string{"json.NewDecoder", "readSealed"}) {
 		t.Errorf("found %q", got)
 	}
 	if hasTarget(t, ".", "FuzzNothing") {
@@ -191,14 +172,10 @@ func TestEveryParserIsFuzzed(t *testing.T) {
 	}
 }
 
+// hasTarget reports whether a test of a folder has a fuzz target.
 func hasTarget(t *testing.T, folder, target string) bool {
 	t.Helper()
-	names := must.Get(filepath.Glob(filepath.Join(filepath.FromSlash(folder), "*_test.go")))(t)
-	for _, name := range names {
-		text := must.Get(os.ReadFile(name))(t)
-		if strings.Contains(string(text), "\nfunc "+target+"(f *testing.F) {") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(everything(t), func(s source) bool {
+		return s.test && s.room == folder && strings.Contains(s.text, "\nfunc "+target+"(f *testing.F) {")
+	})
 }

@@ -5,20 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"dyad/internal/must"
 )
 
 // TestPlansAreRows: what a plan promises follows from its rows. A guarantee is assembled in one place, algorithms/unit.go, and
 // the counts of what still depends on the kind of a run only fall. It prints them.
 func TestPlansAreRows(t *testing.T) {
 	t.Chdir("../..")
-	files := must.Get(parsedSources("."))(t)
 	guarantees, fields, branches := 0, 0, 0 // 8, 27 and 39 before plans were rows
-	for _, f := range files {
-		if f.test {
-			continue
-		}
+	for f := range sources(t) {
 		guarantees += guaranteesOf(f)
 		if f.room == "algorithms" {
 			fields += fieldsOf(f.file, "Plan")
@@ -43,36 +37,23 @@ func TestPlansAreRows(t *testing.T) {
 
 // guaranteesOf counts the composite literals of privacy.Guarantee that set something.
 func guaranteesOf(f source) (n int) {
-	ast.Inspect(f.file, func(x ast.Node) bool {
-		if c, ok := x.(*ast.CompositeLit); ok && len(c.Elts) > 0 {
-			switch typ := c.Type.(type) {
-			case *ast.SelectorExpr:
-				if of, ok := typ.X.(*ast.Ident); ok && of.Name == "privacy" && typ.Sel.Name == "Guarantee" {
-					n++
-				}
-			case *ast.Ident:
-				if f.room == "privacy" && typ.Name == "Guarantee" {
-					n++
-				}
-			}
+	for c := range nodes[*ast.CompositeLit](f.file) {
+		if typ := dotted(c.Type); len(c.Elts) > 0 && (typ == "privacy.Guarantee" || f.room == "privacy" && typ == "Guarantee") {
+			n++
 		}
-		return true
-	})
+	}
 	return n
 }
 
 // fieldsOf counts the fields of a struct type.
 func fieldsOf(f *ast.File, name string) (n int) {
-	ast.Inspect(f, func(x ast.Node) bool {
-		if s, ok := x.(*ast.TypeSpec); ok && s.Name.Name == name {
-			if typ, ok := s.Type.(*ast.StructType); ok {
-				for _, field := range typ.Fields.List {
-					n += max(1, len(field.Names))
-				}
+	for s := range nodes[*ast.TypeSpec](f) {
+		if typ, ok := s.Type.(*ast.StructType); ok && s.Name.Name == name {
+			for _, field := range typ.Fields.List {
+				n += max(1, len(field.Names))
 			}
 		}
-		return true
-	})
+	}
 	return n
 }
 
@@ -104,7 +85,7 @@ func branchesOf(f *ast.File) (n int) {
 			return true
 		})
 	}
-	ast.Inspect(f, func(x ast.Node) bool {
+	for x := range ast.Preorder(f) {
 		switch x := x.(type) {
 		case *ast.IfStmt:
 			asks(x.Cond)
@@ -119,7 +100,6 @@ func branchesOf(f *ast.File) (n int) {
 		case *ast.RangeStmt:
 			asks(x.X)
 		}
-		return true
-	})
+	}
 	return n
 }

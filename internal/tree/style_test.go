@@ -3,7 +3,6 @@ package tree
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"os"
 	"path"
@@ -57,14 +56,14 @@ func hits(text string) []string {
 
 // prose calls each for the comments of a Go file and for its strings of several words,
 // which are messages, help and reports.
-func prose(files *token.FileSet, f *ast.File, each func(line int, text string)) {
+func prose(f *ast.File, each func(line int, text string)) {
 	for _, c := range f.Comments {
-		each(files.Position(c.Pos()).Line, c.Text())
+		each(lineOf(c), c.Text())
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
 		if text, ok := literal(n); ok {
 			if strings.Contains(text, " ") {
-				each(files.Position(n.Pos()).Line, text)
+				each(lineOf(n), text)
 			}
 			return false
 		}
@@ -100,12 +99,11 @@ func wide(text string) float64 {
 // TestLinesAreNotWide: at most 5 lines of 1,000, without tests, have more than 120 characters.
 func TestLinesAreNotWide(t *testing.T) {
 	t.Chdir("../..")
-	var sources strings.Builder
-	must.Do(t, goSources(".", func(name string, _ *token.FileSet, _ *ast.File) error {
-		sources.Write(must.Get(os.ReadFile(name))(t))
-		return nil
-	}))
-	if got := wide(sources.String()); got > 0.005 {
+	var text strings.Builder
+	for s := range sources(t) {
+		text.WriteString(s.text)
+	}
+	if got := wide(text.String()); got > 0.005 {
 		t.Errorf("%.4f of all lines have more than 120 characters, want at most 0.005: break them after commas", got)
 	}
 	if got := wide(strings.Repeat("x", 120) + "\n" + strings.Repeat("x", 121) + "\n"); got != 0.5 {
@@ -134,10 +132,9 @@ func TestStyle(t *testing.T) {
 			line += strings.Count(paragraph, "\n")
 		}
 	}
-	must.Do(t, goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
-		prose(files, f, func(line int, text string) { add(name, line, text) })
-		return nil
-	}))
+	for s := range sources(t) {
+		prose(s.file, func(line int, text string) { add(s.name, line, text) })
+	}
 }
 
 // The check catches the phrases that it is for, in comments and strings, and lets English be.
@@ -160,10 +157,8 @@ func TestStyleCatchesBannedPhrases(t *testing.T) {
 			t.Errorf("%q is refused: %s", good, got)
 		}
 	}
-	files := token.NewFileSet()
-	f := must.Get(parser.ParseFile(files, "x.go", "package x\n\n// A is no comment of\n// value.\nconst A = \"B is none of these\"\n", parser.ParseComments))(t)
 	var lines []int
-	prose(files, f, func(line int, text string) {
+	prose(made(t, "x.go", "package x\n\n// A is no comment of\n// value.\nconst A = \"B is none of these\"\n").file, func(line int, text string) {
 		if len(hits(text)) > 0 {
 			lines = append(lines, line)
 		}

@@ -2,14 +2,10 @@ package tree
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/printer"
-	"go/token"
 	"regexp"
 	"strings"
 	"testing"
-
-	"dyad/internal/must"
 )
 
 var (
@@ -20,24 +16,16 @@ var (
 	messages = regexp.MustCompile(`^(?:Error|Text|Report|Words|message|Guarantee|Derivation|Reason|Rule|Why|Warning|Warnings|Problem|Verdict|Statement|Skipped|Message)$`)
 )
 
-// packageOf is what stands before the point of a called function, or nil.
-func packageOf(fun ast.Expr) ast.Expr {
-	if s, ok := fun.(*ast.SelectorExpr); ok {
-		return s.X
-	}
-	return nil
-}
-
 // readMessages are the calls of a file that look into a text that was made for people: an error, a reason, a warning or a report.
-func readMessages(files *token.FileSet, f *ast.File) (calls []string) {
-	made := map[string]bool{} // variables that hold such a text
+func readMessages(f *ast.File) (calls []string) {
+	texts := map[string]bool{} // variables that hold such a text
 	says := func(of ast.Expr) (found bool) {
 		ast.Inspect(of, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
 				found = found || messages.MatchString(n.Sel.Name)
 			case *ast.Ident:
-				found = found || made[n.Name] || n.Name == "message"
+				found = found || texts[n.Name] || n.Name == "message"
 			}
 			return !found
 		})
@@ -46,25 +34,25 @@ func readMessages(files *token.FileSet, f *ast.File) (calls []string) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			clear(made)
+			clear(texts)
 		case *ast.AssignStmt:
 			for i, to := range n.Lhs {
 				if name, ok := to.(*ast.Ident); ok && len(n.Rhs) == len(n.Lhs) {
-					made[name.Name] = says(n.Rhs[i])
+					texts[name.Name] = says(n.Rhs[i])
 				}
 			}
 		case *ast.RangeStmt:
 			if name, ok := n.Value.(*ast.Ident); ok {
-				made[name.Name] = says(n.X)
+				texts[name.Name] = says(n.X)
 			}
 		case *ast.CallExpr:
 			fun, ok := n.Fun.(*ast.SelectorExpr)
-			if x, _ := packageOf(n.Fun).(*ast.Ident); x != nil && (x.Name == "slices" || x.Name == "files") {
+			if name := dotted(n.Fun); strings.HasPrefix(name, "slices.") || strings.HasPrefix(name, "files.") {
 				return true
 			}
 			if ok && len(n.Args) > 0 && looksInto.MatchString(fun.Sel.Name) && says(n.Args[0]) {
 				var text strings.Builder
-				_ = printer.Fprint(&text, files, n)
+				_ = printer.Fprint(&text, positions, n)
 				calls = append(calls, text.String())
 			}
 		}
@@ -106,24 +94,22 @@ func TestMessagesAreNotRead(t *testing.T) {
 		"internal/tasks/tasks.go":          1,
 		"privacy/ledger/resume.go":         1,
 	}, map[string]int{}
-	must.Do(t, goSources(".", func(name string, files *token.FileSet, f *ast.File) error {
-		calls := readMessages(files, f)
-		if found[name] = len(calls); len(calls) > left[name] {
-			t.Errorf("%s reads the words of texts, and %d such calls are known: %q; hand on a value or an error that errors.Is finds", name, left[name], calls)
+	for s := range sources(t) {
+		calls := readMessages(s.file)
+		if found[s.name] = len(calls); len(calls) > left[s.name] {
+			t.Errorf("%s reads the words of texts, and %d such calls are known: %q; hand on a value or an error that errors.Is finds", s.name, left[s.name], calls)
 		}
-		return nil
-	}))
+	}
 	for name, n := range left {
 		if found[name] < n {
 			t.Errorf("%s has %d calls that read texts, and not %d: lower the number", name, found[name], n)
 		}
 	}
-	files := token.NewFileSet()
-	f := must.Get(parser.ParseFile(files, "a.go", `package a
+	f := made(t, "a.go", `package a
 func a(err error) { b := err.Error(); _ = strings.HasPrefix(b, "no "); _ = strings.Cut(name, "=") }
 func c(r T) { for _, w := range r.Warnings { _ = strings.Contains(w, "seed") } }
-`, 0))(t)
-	if calls := readMessages(files, f); len(calls) != 2 {
+`)
+	if calls := readMessages(f.file); len(calls) != 2 {
 		t.Errorf("an error and a warning that are read: %q", calls)
 	}
 }

@@ -102,10 +102,7 @@ func TestFetch(t *testing.T) {
 			url := start(t, &c.server)
 			var last, most int64
 			f := Fetcher{Retries: c.retries, Progress: func(done, total int64) { last, most = done, total }}
-			r, err := f.Fetch(context.Background(), File{Name: "x", URL: url + "/x", SHA256: sum(data)}, dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(f.Fetch(context.Background(), File{Name: "x", URL: url + "/x", SHA256: sum(data)}, dir))(t)
 			if !r.Checked || r.Cached || r.Bytes != int64(len(data)) || last != int64(len(data)) || most != last {
 				t.Errorf("got %+v, progress %d of %d", r, last, most)
 			}
@@ -119,7 +116,7 @@ func TestFetch(t *testing.T) {
 				t.Errorf("the folder has %v", files)
 			}
 			// Again: from the cache, without a request.
-			if r, err = f.Fetch(context.Background(), File{Name: "x", URL: url + "/x", SHA256: sum(data)}, dir); err != nil || !r.Cached || !r.Checked || len(c.server.requests) != len(c.requests) {
+			if r, err := f.Fetch(context.Background(), File{Name: "x", URL: url + "/x", SHA256: sum(data)}, dir); err != nil || !r.Cached || !r.Checked || len(c.server.requests) != len(c.requests) {
 				t.Errorf("again: %+v, %v", r, err)
 			}
 		})
@@ -232,11 +229,7 @@ func TestFetchUnpacks(t *testing.T) {
 	}{"/bank.zip": {z.Bytes(), sum(content())}, "/a.bz2": {bz2, ""}, "/a.gz": {g.Bytes(), sum(content())}} {
 		s := &server{content: c.packed}
 		f := Fetcher{Mirror: start(t, s)}
-		r, err := f.Fetch(context.Background(), File{Name: "x", URL: "https://example.invalid" + name, Member: "bank-full.csv", SHA256: c.want}, t.TempDir())
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
+		r := must.Get(f.Fetch(context.Background(), File{Name: "x", URL: "https://example.invalid" + name, Member: "bank-full.csv", SHA256: c.want}, t.TempDir()))(t, name)
 		got := must.Get(os.ReadFile(r.Path))(t)
 		switch name {
 		case "/bank.zip":

@@ -12,6 +12,7 @@ import (
 
 	"dyad/engine/dataset/images"
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 // encoded is a PNG of 2 x 2 pixels in a colour model.
@@ -24,9 +25,7 @@ func encoded(t testing.TB, m interface {
 		m.Set(k%2, k/2, c)
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, png.Encode(&b, m))
 	return b.String()
 }
 

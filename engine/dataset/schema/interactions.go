@@ -34,14 +34,12 @@ func (v *validator) interactions() {
 			continue
 		}
 		for _, name := range names {
-			if !feature[name] {
-				v.addf("interaction %d: %.80q is not a feature; name two columns that are features", k+1, name)
-			}
+			v.addIf(!feature[name],
+				"interaction %d: %.80q is not a feature; name two columns that are features", k+1, name)
 		}
 		pair := [2]string{min(names[0], names[1]), max(names[0], names[1])}
-		if seen[pair] {
-			v.addf("interaction %d: the pair of %.80q and %.80q is already in the list", k+1, names[0], names[1])
-		}
+		v.addIf(seen[pair],
+			"interaction %d: the pair of %.80q and %.80q is already in the list", k+1, names[0], names[1])
 		seen[pair] = true
 	}
 }
@@ -99,9 +97,8 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
 			dim += w
 		}
-		if dim > maxBasisDim {
-			v.addf("the columns and the widest pairs of choose_interactions make %d features, but at most %d are "+
+		v.addIf(dim > maxBasisDim,
+			"the columns and the widest pairs of choose_interactions make %d features, but at most %d are "+
 				"allowed; choose fewer pairs or a smaller K", dim, maxBasisDim)
-		}
 	}
 }

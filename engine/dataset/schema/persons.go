@@ -19,20 +19,16 @@ func (s *Schema) PersonCap() int {
 
 func (v *validator) persons(count int) {
 	s := v.s
-	if count == 1 && s.label().Others != "" {
-		v.addf("a schema cannot have both role: person and others: drop, because labels would then determine " +
+	v.addIf(count == 1 && s.label().Others != "",
+		"a schema cannot have both role: person and others: drop, because labels would then determine "+
 			"whether a person has any row left")
-	}
-	if s.IDs != "" && s.IDs != IDsPublic {
-		v.addf("ids is %q, but it must be public; otherwise leave it out and declare persons", s.IDs)
-	}
+	v.addIf(s.IDs != "" && s.IDs != IDsPublic,
+		"ids is %q, but it must be public; otherwise leave it out and declare persons", s.IDs)
 	for _, n := range []struct {
 		name  string
 		value int
 	}{{"persons", s.Persons}, {"max_rows_per_person", s.MaxRowsPerPerson}, {"rows_per_person", s.RowsPerPerson}} {
-		if n.value < 0 {
-			v.addf("%s is %d, but it must be at least 1", n.name, n.value)
-		}
+		v.addIf(n.value < 0, "%s is %d, but it must be at least 1", n.name, n.value)
 	}
 	switch {
 	case count == 0 && (s.Persons != 0 || s.IDs != "" || s.MaxRowsPerPerson != 0):

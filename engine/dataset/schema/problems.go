@@ -22,6 +22,13 @@ func (v *validator) addf(format string, args ...any) {
 	v.problems = append(v.problems, fmt.Errorf("dataset: schema: "+format, args...))
 }
 
+// addIf adds a problem if it holds.
+func (v *validator) addIf(holds bool, format string, args ...any) {
+	if holds {
+		v.addf(format, args...)
+	}
+}
+
 // maxText is the maximum length of a text in a schema, in bytes.
 const maxText = 1 << 14
 
@@ -63,9 +70,8 @@ func (v *validator) numericRange(where string, r []float64, transform string) {
 			v.addf("%s: the range is too narrow to divide by", where)
 		}
 	}
-	if v.s.IsSparse() && (lo > 0 || hi < 0) {
-		v.addf("%s: a sparse range must contain 0, because omitted features are 0; otherwise use dense: true", where)
-	}
+	v.addIf(v.s.IsSparse() && (lo > 0 || hi < 0),
+		"%s: a sparse range must contain 0, because omitted features are 0; otherwise use dense: true", where)
 }
 
 // notation checks the separators of numbers. decimal is the decimal separator in effect.

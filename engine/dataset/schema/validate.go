@@ -30,21 +30,17 @@ func (s *Schema) Validate() error {
 }
 
 func (v *validator) check() {
-	if v.s.Version != 0 && v.s.Version != schemaVersion {
-		v.addf("the schema has version %d, but this program reads version %d; use the program for which the schema "+
+	v.addIf(v.s.Version != 0 && v.s.Version != schemaVersion,
+		"the schema has version %d, but this program reads version %d; use the program for which the schema "+
 			"was written", v.s.Version, schemaVersion)
-	}
 	s := v.s
-	if !dataID.MatchString(s.DataID) {
-		v.addf("data_id must be 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the " +
+	v.addIf(!dataID.MatchString(s.DataID),
+		"data_id must be 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the "+
 			"privacy ledger")
-	}
-	if s.Draft != "" && !isDraftID(s.Draft) {
-		v.addf("only a draft writes the key draft; restore the line, or draft the schema again")
-	}
-	if s.Format != "" && !slices.Contains(formats[:], s.Format) {
-		v.addf("format is %q, want %s", s.Format, strings.Join(formats[:], ", "))
-	}
+	v.addIf(s.Draft != "" && !isDraftID(s.Draft),
+		"only a draft writes the key draft; restore the line, or draft the schema again")
+	v.addIf(s.Format != "" && !slices.Contains(formats[:], s.Format),
+		"format is %q, want %s", s.Format, strings.Join(formats[:], ", "))
 	switch {
 	case s.Store != "" && s.Store != StoreFloat64 && s.Store != StoreFloat32:
 		v.addf("store is %q, but it must be %s or %s; the option --store sets how a file is read into memory", s.Store,
@@ -53,9 +49,7 @@ func (v *validator) check() {
 		v.addf("store: %s needs dense records, but sparse records are stored as float64; leave store out, or set "+
 			"dense: true", StoreFloat32)
 	}
-	if s.Sheet != "" && s.Format != FormatXLSX {
-		v.addf("sheet is for format: xlsx")
-	}
+	v.addIf(s.Sheet != "" && s.Format != FormatXLSX, "sheet is for format: xlsx")
 	v.missing("missing", s.Missing, "")
 	v.basis("", s.Basis)
 	v.interactions()
@@ -97,14 +91,10 @@ func (v *validator) roles() {
 		v.addf("%d columns have role: label, but only one column may have it", n)
 	}
 	for _, role := range []string{RoleID, RoleGroup, RolePerson} {
-		if n := count[role]; n > 1 {
-			v.addf("%d columns have role: %s, but at most one may have it", n, role)
-		}
+		v.addIf(count[role] > 1, "%d columns have role: %s, but at most one may have it", count[role], role)
 	}
 	v.persons(count[RolePerson])
-	if count[RoleFeature] == 0 && !v.s.ByIndex() {
-		v.addf("no column is a feature")
-	}
+	v.addIf(count[RoleFeature] == 0 && !v.s.ByIndex(), "no column is a feature")
 }
 
 func (v *validator) column(c *Column) {
@@ -116,17 +106,14 @@ func (v *validator) column(c *Column) {
 		v.addf("%s: role is %q, but it must be feature, label, id, group, person or ignore", where, c.Role)
 		return
 	}
-	if role != RoleFeature && (c.Transform != "" || c.Basis != "" || c.Categories != nil || c.Missing != nil ||
-		c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData || c.KnownFrom != "") {
-		v.addf("%s: only features may have transform, basis, categories, unknown, suffix, prefix, decimal, "+
+	v.addIf(role != RoleFeature && (c.Transform != "" || c.Basis != "" || c.Categories != nil || c.Missing != nil ||
+		c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData || c.KnownFrom != ""),
+		"%s: only features may have transform, basis, categories, unknown, suffix, prefix, decimal, "+
 			"thousands, date, missing, from_data and known_from", where)
-	}
-	if role != RoleFeature && role != RoleLabel && (c.Kind != "" || c.Range != nil) {
-		v.addf("%s: only features and graded labels may have kind and range", where)
-	}
-	if role != RoleLabel && (c.Positive != "" || c.Negative != "" || c.Others != "" || c.TrimSuffix != "" || c.Fold) {
-		v.addf("%s: only the label may have positive, negative, others, fold and trim_suffix", where)
-	}
+	v.addIf(role != RoleFeature && role != RoleLabel && (c.Kind != "" || c.Range != nil),
+		"%s: only features and graded labels may have kind and range", where)
+	v.addIf(role != RoleLabel && (c.Positive != "" || c.Negative != "" || c.Others != "" || c.TrimSuffix != "" || c.Fold),
+		"%s: only the label may have positive, negative, others, fold and trim_suffix", where)
 	switch {
 	case role == RoleLabel && c.Kind != "":
 		v.gradedLabel(where, c)
@@ -138,19 +125,16 @@ func (v *validator) column(c *Column) {
 }
 
 func (v *validator) label(where string, c *Column) {
-	if c.Range != nil {
-		v.addf("%s: only a label of kind: numeric may have a range", where)
-	}
+	v.addIf(c.Range != nil, "%s: only a label of kind: numeric may have a range", where)
 	if c.Positive == "" {
 		v.addf("%s: positive is missing; give the value of the class that should score high (or give kind: numeric and a "+
 			"range for graded labels)", where)
 	} else if c.Negative != "" && parse.NewSet([]string{c.class(c.Positive)}).Find([]byte(c.class(c.Negative))) >= 0 {
 		v.addf("%s: positive and negative have the same value", where)
 	}
-	if v.s.ByIndex() && v.s.Format != FormatImages &&
-		(!parse.IsPlainDecimal(c.Positive) || c.Negative != "" && !parse.IsPlainDecimal(c.Negative)) {
-		v.addf("%s: the labels of a file with numbered features must be numbers", where)
-	}
+	v.addIf(v.s.ByIndex() && v.s.Format != FormatImages &&
+		(!parse.IsPlainDecimal(c.Positive) || c.Negative != "" && !parse.IsPlainDecimal(c.Negative)),
+		"%s: the labels of a file with numbered features must be numbers", where)
 	switch {
 	case c.Others != "" && c.Others != OthersDrop:
 		v.addf("%s: others is %q, but it must be drop, or left out", where, c.Others)
@@ -160,12 +144,9 @@ func (v *validator) label(where string, c *Column) {
 }
 
 func (v *validator) gradedLabel(where string, c *Column) {
-	if c.Kind != KindNumeric {
-		v.addf("%s: the kind of a label is %q, but it must be numeric, or left out", where, c.Kind)
-	}
-	if c.Positive != "" || c.Negative != "" || c.Others != "" || c.Fold {
-		v.addf("%s: a graded label may have only a range; positive, negative, fold and others are for two classes", where)
-	}
+	v.addIf(c.Kind != KindNumeric, "%s: the kind of a label is %q, but it must be numeric, or left out", where, c.Kind)
+	v.addIf(c.Positive != "" || c.Negative != "" || c.Others != "" || c.Fold,
+		"%s: a graded label may have only a range; positive, negative, fold and others are for two classes", where)
 	if len(c.Range) != 2 {
 		v.addf("%s: a graded label needs its public range: [lo, hi]", where)
 		return
@@ -176,13 +157,10 @@ func (v *validator) gradedLabel(where string, c *Column) {
 func (v *validator) feature(where string, c *Column) {
 	switch c.kind() {
 	case KindNumeric:
-		if c.Categories != nil {
-			v.addf("%s: a numeric column cannot have categories", where)
-		}
-		if c.Unknown != "" {
-			v.addf("%s: only a categorical column may have the key `unknown`; values outside the range of a numeric column "+
+		v.addIf(c.Categories != nil, "%s: a numeric column cannot have categories", where)
+		v.addIf(c.Unknown != "",
+			"%s: only a categorical column may have the key `unknown`; values outside the range of a numeric column "+
 				"are clamped", where)
-		}
 		switch {
 		case c.Date != nil:
 			v.date(where, c)
@@ -194,20 +172,17 @@ func (v *validator) feature(where string, c *Column) {
 		v.basis(where+": ", c.Basis)
 		v.notation(where+": ", cmp.Or(c.Decimal, v.s.CSV.Decimal), c.Decimal, c.Thousands)
 	case KindCategorical:
-		if c.Range != nil || c.Transform != "" || c.Basis != "" || c.writesNumbers() || c.Date != nil {
-			v.addf("%s: a categorical column cannot have range, transform, basis, suffix, prefix, decimal, "+
+		v.addIf(c.Range != nil || c.Transform != "" || c.Basis != "" || c.writesNumbers() || c.Date != nil,
+			"%s: a categorical column cannot have range, transform, basis, suffix, prefix, decimal, "+
 				"thousands or date", where)
-		}
-		if c.Unknown != "" && c.Unknown != UnknownOther {
-			v.addf("%s: unknown is %q, but it must be other, or left out", where, c.Unknown)
-		}
+		v.addIf(c.Unknown != "" && c.Unknown != UnknownOther,
+			"%s: unknown is %q, but it must be other, or left out", where, c.Unknown)
 		n := len(c.Categories)
 		if m := v.s.missingOf(c); m != nil && m.Policy == MissingCategory {
 			n++
 		}
-		if n < 2 {
-			v.addf("%s: a categorical column needs at least 2 categories; use role: ignore for a constant column", where)
-		}
+		v.addIf(n < 2,
+			"%s: a categorical column needs at least 2 categories; use role: ignore for a constant column", where)
 		seen := map[string]bool{}
 		for _, k := range c.Categories {
 			if k == "" {
@@ -220,10 +195,9 @@ func (v *validator) feature(where string, c *Column) {
 	default:
 		v.addf("%s: kind is %q, but it must be numeric or categorical", where, c.Kind)
 	}
-	if c.FromData && c.KnownFrom != "" {
-		v.addf("%s: from_data means that the values were taken from the data, and known_from means that they are known "+
+	v.addIf(c.FromData && c.KnownFrom != "",
+		"%s: from_data means that the values were taken from the data, and known_from means that they are known "+
 			"without the data; delete one of the two", where)
-	}
 	v.missing(where+": missing", c.Missing, c.kind())
 }
 
@@ -239,10 +213,9 @@ func (v *validator) date(where string, c *Column) {
 	if _, _, ok := c.Date.bounds(); !ok {
 		v.addf("%s: date.from and date.to must be two days YYYY-MM-DD in order, because they are the public range", where)
 	}
-	if c.Range != nil || c.Transform != "" || c.writesNumbers() || c.Missing != nil && c.Missing.Value != nil {
-		v.addf("%s: date.from and date.to are the range of a date, so a date column cannot have range, transform, "+
+	v.addIf(c.Range != nil || c.Transform != "" || c.writesNumbers() || c.Missing != nil && c.Missing.Value != nil,
+		"%s: date.from and date.to are the range of a date, so a date column cannot have range, transform, "+
 			"suffix, prefix, decimal, thousands or a value for missing dates", where)
-	}
 }
 
 // missing checks one policy. kind is the kind of the column. It is empty for the default policy of the schema,
@@ -255,22 +228,17 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	switch m.PolicyOf() {
 	case MissingError, MissingMiddle:
 	case MissingValue:
-		if m.Value == nil || math.IsNaN(*m.Value) || math.IsInf(*m.Value, 0) {
-			v.addf("%s: policy: value needs the key value with a finite number", where)
-		}
-		if kind != KindNumeric {
-			v.addf("%s: policy: value is only for numeric columns; set it there, or choose another policy", where)
-		}
+		v.addIf(m.Value == nil || math.IsNaN(*m.Value) || math.IsInf(*m.Value, 0),
+			"%s: policy: value needs the key value with a finite number", where)
+		v.addIf(kind != KindNumeric,
+			"%s: policy: value is only for numeric columns; set it there, or choose another policy", where)
 	case MissingCategory:
-		if kind != KindCategorical {
-			v.addf("%s: policy: category is only for categorical columns; set it there, or choose another policy", where)
-		}
+		v.addIf(kind != KindCategorical,
+			"%s: policy: category is only for categorical columns; set it there, or choose another policy", where)
 	default:
 		v.addf("%s: policy is %q, but it must be error, middle, value or category", where, m.Policy)
 	}
-	if m.Value != nil && m.PolicyOf() != MissingValue {
-		v.addf("%s: value is used only with policy: value", where)
-	}
+	v.addIf(m.Value != nil && m.PolicyOf() != MissingValue, "%s: value is used only with policy: value", where)
 }
 
 // basis checks the value of one basis key.

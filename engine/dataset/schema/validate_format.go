@@ -7,16 +7,11 @@ import (
 // byName checks the keys of formats with named columns.
 func (v *validator) byName() {
 	s := v.s
-	if s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense || s.Sparse {
-		v.addf("features, nonzeros, range, dense and sparse at the top level need format: libsvm, npy, npz, idx or " +
+	v.addIf(s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense || s.Sparse,
+		"features, nonzeros, range, dense and sparse at the top level need format: libsvm, npy, npz, idx or "+
 			"images")
-	}
-	if s.Arrays != nil || s.LabelsFile != "" {
-		v.addf("arrays needs format: npz, and labels_file needs format: npy or idx")
-	}
-	if len(s.Columns) == 0 {
-		v.addf("columns is empty; list the columns of the file")
-	}
+	v.addIf(s.Arrays != nil || s.LabelsFile != "", "arrays needs format: npz, and labels_file needs format: npy or idx")
+	v.addIf(len(s.Columns) == 0, "columns is empty; list the columns of the file")
 	fields := map[string]bool{}
 	for i := range s.Columns {
 		c := &s.Columns[i]
@@ -29,13 +24,9 @@ func (v *validator) byName() {
 		v.csv()
 		return
 	}
-	if !s.CSV.IsZero() {
-		v.addf("csv options need format: csv or xlsx")
-	}
+	v.addIf(!s.CSV.IsZero(), "csv options need format: csv or xlsx")
 	for _, c := range s.Columns {
-		if c.Position != 0 {
-			v.addf("column %q has a position, but columns of this format are found by name", c.Name)
-		}
+		v.addIf(c.Position != 0, "column %q has a position, but columns of this format are found by name", c.Name)
 	}
 }
 
@@ -54,22 +45,15 @@ func (v *validator) csv() {
 			"csv.encoding out", e)
 	}
 	for _, p := range s.CSV.Comment {
-		if p == "" {
-			v.addf("csv.comment has an empty prefix, and every line begins with an empty prefix")
-		}
+		v.addIf(p == "", "csv.comment has an empty prefix, and every line begins with an empty prefix")
 	}
-	if s.CSV.IgnoreOthers && !s.CSV.Header {
-		v.addf("csv.ignore_others needs csv.header: true")
-	}
-	if s.asCSV() && s.IgnoreOthers {
-		v.addf("for a CSV file or a workbook, ignore_others must be under csv")
-	}
+	v.addIf(s.CSV.IgnoreOthers && !s.CSV.Header, "csv.ignore_others needs csv.header: true")
+	v.addIf(s.asCSV() && s.IgnoreOthers, "for a CSV file or a workbook, ignore_others must be under csv")
 	positions := map[int]bool{}
 	given := 0
 	for _, c := range s.Columns {
-		if s.asCSV() && !s.CSV.Header && c.Field != "" {
-			v.addf("column %q has a field, but field is only for files that name their columns", c.Name)
-		}
+		v.addIf(s.asCSV() && !s.CSV.Header && c.Field != "",
+			"column %q has a field, but field is only for files that name their columns", c.Name)
 		if c.Position == 0 {
 			continue
 		}
@@ -85,44 +69,28 @@ func (v *validator) csv() {
 		}
 		positions[c.Position] = true
 	}
-	if given != 0 && given != len(s.Columns) {
-		v.addf("only %d of %d columns have a position; give all columns a position, or no column", given, len(s.Columns))
-	}
+	v.addIf(given != 0 && given != len(s.Columns),
+		"only %d of %d columns have a position; give all columns a position, or no column", given, len(s.Columns))
 }
 
 // byIndex checks the keys of formats with numbered features.
 func (v *validator) byIndex() {
 	s := v.s
-	if s.Features < 1 || s.Features > MaxColumns {
-		v.addf("features is %d, want 1 to %d", s.Features, MaxColumns)
-	}
-	if s.NonZeros < 0 || s.NonZeros > s.Features {
-		v.addf("nonzeros is %d, want 0 (not bounded) to features", s.NonZeros)
-	}
-	if !s.IsSparse() && s.NonZeros != 0 {
-		v.addf("nonzeros is only for sparse records; leave it out, or remove dense")
-	}
-	if s.Sparse && s.Format != FormatNPZ {
-		v.addf("sparse needs format: npz; records of LIBSVM files are sparse without it")
-	}
-	if s.Dense && !s.IsLIBSVM() {
-		v.addf("dense needs format: libsvm; records of %s are always dense", s.Format)
-	}
-	if !s.CSV.IsZero() || s.IgnoreOthers {
-		v.addf("csv options need format: csv or xlsx, and ignore_others needs files with column names")
-	}
+	v.addIf(s.Features < 1 || s.Features > MaxColumns, "features is %d, want 1 to %d", s.Features, MaxColumns)
+	v.addIf(s.NonZeros < 0 || s.NonZeros > s.Features, "nonzeros is %d, want 0 (not bounded) to features", s.NonZeros)
+	v.addIf(!s.IsSparse() && s.NonZeros != 0, "nonzeros is only for sparse records; leave it out, or remove dense")
+	v.addIf(s.Sparse && s.Format != FormatNPZ, "sparse needs format: npz; records of LIBSVM files are sparse without it")
+	v.addIf(s.Dense && !s.IsLIBSVM(), "dense needs format: libsvm; records of %s are always dense", s.Format)
+	v.addIf(!s.CSV.IsZero() || s.IgnoreOthers,
+		"csv options need format: csv or xlsx, and ignore_others needs files with column names")
 	// Without a format, a dense schema may be used with any of these formats.
 	open := s.Format == "" && s.Dense
-	if s.Arrays != nil && s.format() != FormatNPZ && !open {
-		v.addf("arrays is for format: npz")
-	}
-	if s.LabelsFile != "" && s.format() != FormatNPY && s.format() != FormatIDX && !open {
-		v.addf("labels_file needs format: npy or idx")
-	}
+	v.addIf(s.Arrays != nil && s.format() != FormatNPZ && !open, "arrays is for format: npz")
+	v.addIf(s.LabelsFile != "" && s.format() != FormatNPY && s.format() != FormatIDX && !open,
+		"labels_file needs format: npy or idx")
 	listed := v.indexColumns()
-	if s.IsSparse() && s.Missing != nil {
-		v.addf("missing cannot be set, because sparse records have no missing values; use dense: true")
-	}
+	v.addIf(s.IsSparse() && s.Missing != nil,
+		"missing cannot be set, because sparse records have no missing values; use dense: true")
 	switch {
 	case s.Range != nil:
 		v.numericRange("range", s.Range, "")
@@ -136,21 +104,16 @@ func (v *validator) indexColumns() (listed int) {
 	s := v.s
 	positions := map[int]bool{}
 	for _, c := range s.Columns {
-		if c.Field != "" {
-			v.addf("column %q has a field, but field is only for files that name their columns", c.Name)
-		}
+		v.addIf(c.Field != "", "column %q has a field, but field is only for files that name their columns", c.Name)
 		switch c.RoleOf() {
 		case RoleLabel, RoleGroup, RolePerson:
-			if c.Position != 0 {
-				v.addf("column %q has a position, but the format determines where label, group and person are (the "+
+			v.addIf(c.Position != 0,
+				"column %q has a position, but the format determines where label, group and person are (the "+
 					"label of a LIBSVM file is its first token); remove position", c.Name)
-			}
-			if c.RoleOf() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX || s.Format == FormatImages) {
-				v.addf("column %q cannot be a group, because %s has no query groups; use libsvm or npz", c.Name, s.Format)
-			}
-			if c.RoleOf() == RolePerson && s.format() != FormatNPZ {
-				v.addf("column %q cannot be a person, because among files with numbered features only npz has persons", c.Name)
-			}
+			v.addIf(c.RoleOf() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX || s.Format == FormatImages),
+				"column %q cannot be a group, because %s has no query groups; use libsvm or npz", c.Name, s.Format)
+			v.addIf(c.RoleOf() == RolePerson && s.format() != FormatNPZ,
+				"column %q cannot be a person, because among files with numbered features only npz has persons", c.Name)
 			continue
 		case RoleID, RoleIgnore:
 			v.addf("column %q: a file with numbered features can have only a label, a group and features (npz can "+
@@ -165,12 +128,9 @@ func (v *validator) indexColumns() (listed int) {
 			v.addf("position %d is used twice", c.Position)
 		}
 		positions[c.Position] = true
-		if c.kind() == KindCategorical {
-			v.addf("column %q: numbered features are numeric", c.Name)
-		}
-		if s.IsSparse() && c.Missing != nil {
-			v.addf("column %q cannot set missing, because sparse records have no missing values; use dense: true", c.Name)
-		}
+		v.addIf(c.kind() == KindCategorical, "column %q: numbered features are numeric", c.Name)
+		v.addIf(s.IsSparse() && c.Missing != nil,
+			"column %q cannot set missing, because sparse records have no missing values; use dense: true", c.Name)
 	}
 	return listed
 }

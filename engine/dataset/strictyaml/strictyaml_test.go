@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/strictyaml"
+	"dyad/internal/must"
 )
 
 func TestParseDecodes(t *testing.T) {
-	body, err := strictyaml.Parse([]byte("# a comment\nname: \"!x\"\nlist:\n  - {a: 1}\n  - a: 2\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must.Get(strictyaml.Parse([]byte("# a comment\nname: \"!x\"\nlist:\n  - {a: 1}\n  - a: 2\n")))(t)
 	var v struct {
 		Name string
 		List []struct{ A int }
