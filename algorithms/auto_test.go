@@ -163,9 +163,7 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 			if a, b := warned(n*8/10, 0.1), warned(60, epsilon*0.8); a == "" || b == "" {
 				t.Errorf("%s, delta %v: n = %d or epsilon = %v are more than needed", name, delta, n, epsilon)
 			}
-			if text := warned(60, 20); !strings.Contains(text, "epsilon = 20 protects little") {
-				t.Errorf("%s, epsilon 20: %q", name, text)
-			}
+			must.Contains(t, warned(60, 20), "epsilon = 20 protects little", "%s, epsilon 20", name)
 		}
 	}
 }
@@ -184,9 +182,7 @@ func TestWarningsWithTheDefaultDelta(t *testing.T) {
 	if _, err := fmt.Sscanf(text[max(0, strings.Index(text, "unchanged, ")):], "unchanged, n = %d", &n); err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
-	if text := warned(n); text != "" {
-		t.Errorf("n = %d would do, and is warned about: %s", n, text)
-	}
+	must.Equal(t, warned(n), "", "a warning about n = %d", n)
 	if warned(n*9/10) == "" {
 		t.Errorf("n = %d is more than needed", n)
 	}
@@ -210,8 +206,6 @@ func TestEveryPlanHasAnEstimatedTime(t *testing.T) {
 		}
 	}
 	for seconds, want := range map[float64]string{0.2: "less than a second", 100: "about 100 seconds", 600: "about 10 minutes", 7 * 86400: "about 7 days"} {
-		if got := algorithms.Duration(seconds); got != want {
-			t.Errorf("%v s: %q, want %q", seconds, got, want)
-		}
+		must.Equal(t, algorithms.Duration(seconds), want, "%v s", seconds)
 	}
 }

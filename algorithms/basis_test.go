@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -20,9 +21,7 @@ func TestChooseBasis(t *testing.T) {
 			}
 			seen[basis], last = true, rank[basis]
 		}
-		if len(seen) != 2 {
-			t.Errorf("epsilon %v: chose %v", epsilon, seen)
-		}
+		must.Equal(t, len(seen), 2, "epsilon %v: chose %v", epsilon, seen)
 	}
 	big := privacy.Budget{Epsilon: 8, Delta: 1e-5}
 	if basis, reason := ChooseBasis(1e6, 1e6, privacy.Budget{Epsilon: 8}, dims); basis != noBasis || !strings.Contains(reason, "delta > 0") {

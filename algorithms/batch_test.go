@@ -1,7 +1,6 @@
 package algorithms_test
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -46,9 +45,7 @@ func TestBatchAndHiddenRefusals(t *testing.T) {
 		{"no backend", algorithms.SubsampledDescent{}, with(func(s *algorithms.Spec) { s.Backend = nil }), "Backend"},
 		{"paper batch", algorithms.SubsampledDescent{}, with(func(s *algorithms.Spec) { s.Mode = algorithms.Paper }), "paper"},
 	} {
-		if _, err := c.a.Plan(c.s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want a refusal about %q", c.name, err, c.want)
-		}
+		must.Fail(c.a.Plan(c.s))(t, must.All{algorithms.ErrAssumption, c.want}, c.name)
 	}
 	must.Check((algorithms.ConvergentDescent{}).Plan(grouped))(t, "hidden steps within groups")
 }
@@ -64,9 +61,7 @@ func TestBatchAndHiddenGains(t *testing.T) {
 	if got := sigma(full); math.Abs(got-3.4373) > 1e-3 { // docs/theory.md#convergent-descent
 		t.Errorf("every gradient released: sigma %.5g, want 3.437", got)
 	}
-	if got := sigma(hidden) / eta; math.Abs(got-1.5372) > 1e-3 {
-		t.Errorf("last iterate only: sigma %.5g a gradient, want 1.537", got)
-	}
+	must.Near(t, sigma(hidden)/eta, 1.5372, 1e-3, "last iterate only: sigma of a gradient")
 	if g := hidden.Guarantee; g.Epsilon > 1 || !strings.Contains(g.Derivation, "3.437") && !strings.Contains(g.Derivation, "1.718") || !strings.Contains(strings.Join(g.Assumptions, " "), "stay secret") {
 		t.Errorf("%+v", g)
 	}

@@ -196,9 +196,7 @@ func TestGradientGapNearlyAttainsDiameter(t *testing.T) {
 	}
 	c := must.Get(engine.Logistic{}.Constants(engine.UnitBounds(), 1))(t)
 	moved := n * math.Hypot(gap[0], gap[1])
-	if moved < 7.8 || moved > 2*c.PairDiameter {
-		t.Errorf("the gradient moves by %.6g/n, want between 7.8/n and 2 Dg/n = %.6g/n", moved, 2*c.PairDiameter)
-	}
+	must.Within(t, moved, 7.8, 2*c.PairDiameter, "the gradient times n moves")
 }
 
 // docs/theory.md#equalising-schedule.

@@ -47,10 +47,7 @@ func TestCheckpointRefusals(t *testing.T) {
 	refused("edited", strings.Replace(first.saved, `"steps_done":5`, `"steps_done":6`, 1), "edited")
 	// The options and the records of the first attempt, which the events do not show.
 	plan, data := l.plan, l.data
-	var err error
-	if l.plan, err = (algorithms.GradientPerturbation{Steps: 9, StepSize: plan.Schedule.Constant / 2}).Plan(plan.Spec); err != nil {
-		t.Fatal(err)
-	}
+	l.plan = must.Get((algorithms.GradientPerturbation{Steps: 9, StepSize: plan.Schedule.Constant / 2}).Plan(plan.Spec))(t)
 	refused("another step size", first.saved, "another plan")
 	l.plan = plan
 	l.data = attack.Neighbours(data, 1, 1)[0]
@@ -214,8 +211,6 @@ func TestCheckpointHousekeeping(t *testing.T) {
 		must.Err(os.Stat(name))(t, "%s of a finished run is left", filepath.Base(name))
 	}
 	for _, name := range append(others, l.file(charged.Run)) {
-		if _, err := os.Stat(name); err != nil {
-			t.Errorf("%s was removed", filepath.Base(name))
-		}
+		must.Check(os.Stat(name))(t, filepath.Base(name), " was removed")
 	}
 }

@@ -230,9 +230,7 @@ func (l *lab) resumeViolations(stop, save int) (broken []string) {
 	if info, err := os.Stat(l.file(charged.Run)); err != nil || info.Mode().Perm() != 0o600 {
 		l.t.Errorf("the checkpoint: %v, %v", info, err)
 	}
-	if err := os.WriteFile(l.file(charged.Run), []byte(first.saved), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
+	must.Do(l.t, os.WriteFile(l.file(charged.Run), []byte(first.saved), 0o600))
 	second := l.attempt(charged.Run, 0, 0)
 	if second.err != nil {
 		note("goes on")
@@ -259,10 +257,7 @@ func (l *lab) resumeViolations(stop, save int) (broken []string) {
 	first.ball = append(first.ball[:min(save, len(first.ball))], second.ball...) // one a step of the burn-in
 	first.choices = append(first.choices[:first.chosen], second.choices...)
 	one := &again{parts: first, releases: path, broken: note}
-	ev, err := l.plan.Spec.Kernel.Bind(l.data)
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	ev := must.Get(l.plan.Spec.Kernel.Bind(l.data))(l.t)
 	defer ev.Close()
 	weights, err := l.a.Train(context.Background(), ev, l.plan, one, algorithms.Tracker{})
 	if err != nil || one.next != len(path) {
@@ -270,10 +265,7 @@ func (l *lab) resumeViolations(stop, save int) (broken []string) {
 	} else if !slices.Equal(weights, second.result.Weights) {
 		note("returns what one run would")
 	}
-	entries, err := l.ledger.Entries()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	entries := must.Get(l.ledger.Entries())(l.t)
 	charges := 0
 	for _, e := range entries {
 		if e.Charge != nil {
@@ -404,9 +396,7 @@ func TestReusedNoiseOnResumeIsCaught(t *testing.T) {
 	l := gradientLab(t)
 	var noise [][]float64
 	l.session = func(i int, s privacy.Session) privacy.Session { return &reusing{s, &noise, i > 0} }
-	if broken := l.resumeViolations(5, 5); !slices.Equal(broken, []string{"draws fresh noise"}) {
-		t.Errorf("reused noise breaks %q", broken)
-	}
+	must.Same(t, l.resumeViolations(5, 5), []string{"draws fresh noise"}, "reused noise breaks")
 }
 
 func TestCheckpointDefectsAreCaught(t *testing.T) {

@@ -2,9 +2,7 @@ package algorithms_test
 
 import (
 	"context"
-	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -21,9 +19,7 @@ func TestGradientPerturbationPlan(t *testing.T) {
 	s := newSpec(t, 512, 8, 0.5, 0.001, b, algorithms.Certified)
 	p := must.Get(algorithms.GradientPerturbation{Steps: 100, StepSize: 3}.Plan(s))(t)
 	want := 2 * s.Constants.PairDiameter / 512 * 10 / 0.268051
-	if got := sigma(p); math.Abs(got-want) > 1e-5*want {
-		t.Errorf("sigma %.8g, want %.8g", got, want)
-	}
+	must.Near(t, sigma(p), want, 1e-5*want, "sigma")
 	if e := p.Events()[0].(account.RepeatedEvent); e.Count != 100 || p.Guarantee.Epsilon > 1 || p.Guarantee.Epsilon < 1-1e-9 {
 		t.Errorf("event %v, guarantee %v", e, p.Guarantee)
 	}
@@ -37,9 +33,7 @@ func TestGradientPerturbationPlan(t *testing.T) {
 		t.Errorf("a loss that is neither convex nor smooth: %v", err)
 	}
 	s.Mode = algorithms.Paper
-	if _, err := (algorithms.GradientPerturbation{}).Plan(s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), "constant") {
-		t.Errorf("paper mode: %v, want a refusal that names the constant", err)
-	}
+	must.Fail((algorithms.GradientPerturbation{}).Plan(s))(t, must.All{algorithms.ErrAssumption, "constant"}, "paper mode")
 	// The public rule: the noise in the model does not depend on the number of steps.
 	s.Mode = algorithms.Certified
 	few, err1 := algorithms.GradientPerturbation{Steps: 50, TotalStep: 1}.Plan(s)

@@ -1,8 +1,9 @@
 package algorithms
 
 import (
-	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // The sizes of docs/theory.md#dpegd.
@@ -15,9 +16,7 @@ func TestEpochSizes(t *testing.T) {
 		350: {175, 87, 43, 21, 10, 5, 2, 7},
 		512: {256, 128, 64, 32, 16, 8, 4, 2, 2},
 	} {
-		if got := epochSizes(n); !slices.Equal(got, want) {
-			t.Errorf("n = %d: %v, want %v", n, got, want)
-		}
+		must.Same(t, epochSizes(n), want, "n = %d", n)
 	}
 	for n := 2; n < 5000; n++ {
 		sum := 0

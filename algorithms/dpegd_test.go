@@ -126,10 +126,7 @@ func TestReplayCatchesEpochsOnTheSameRecords(t *testing.T) {
 	// structured neighbour moves each average by nearly its certificate.
 	for _, delta := range []float64{1e-5, 0} {
 		a := algorithms.DPEGD{StepSize: 0.001}
-		p, err := a.Plan(newSpec(t, 8, 2, 0.05, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(a.Plan(newSpec(t, 8, 2, 0.05, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)))(t)
 		data, neighbour := attack.WorstCase(8, 2, 0, engine.UnitBounds())
 		for seed := range uint64(20) {
 			must.Check(attack.Replay(a, p, data, []*engine.Records{neighbour}, seed))(t, "disjoint parts")

@@ -87,9 +87,8 @@ func TestDPFTRLNoise(t *testing.T) {
 		fed := must.Get(OnPairC{}.Plan(s))(t)
 		last, _ := prefix.stream().factor.PrefixNoise(prefix.Schedule.Steps)
 		gain := fed.Noise().NoiseNorm(1) * math.Sqrt(float64(n-1)) / (prefix.Noise().NoiseNorm(1) * last)
-		if math.Abs(gain/want-1) > 0.003 {
-			t.Errorf("n = %d: %.4g times less noise, docs/theory.md#prefix-sums has %.4g", n, gain, want)
-		}
+		must.Near(t, gain/want, 1, 0.003, "n = %d: %.4g times less noise, docs/theory.md#prefix-sums has %.4g", n, gain,
+			want)
 		if g := prefix.Guarantee; g.Epsilon > 1 || g.Epsilon < 0.999 || !(prefix.Regret > 0) {
 			t.Errorf("n = %d: %v, regret %v", n, g, prefix.Regret)
 		}
@@ -150,9 +149,7 @@ func TestRegretBound(t *testing.T) {
 			}
 		}
 		t.Logf("%s: regret %.4g, bound %.4g", a.Info().Name, mean-best, p.Regret)
-		if !(mean-best <= p.Regret) || mean-best < 0.001*p.Regret {
-			t.Errorf("%s: regret %v, bound %v", a.Info().Name, mean-best, p.Regret)
-		}
+		must.Within(t, mean-best, 0.001*p.Regret, p.Regret, "%s: regret", a.Info().Name)
 	}
 }
 

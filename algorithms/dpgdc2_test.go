@@ -49,17 +49,14 @@ func TestDPGDC2Schedule(t *testing.T) {
 		want    int
 	}{{128, 361, 0.2, 1}, {512, 8, 1, 512}, {100, 8, 0.5, 67}} {
 		p := must.Get(algorithms.DPGDC2{StepSize: 0.1}.Plan(newSpec(t, c.n, c.d, 1, 0, privacy.Budget{Epsilon: c.epsilon, Delta: 1 / float64(c.n)}, algorithms.Paper)))(t)
-		if p.Schedule.Steps != c.want {
-			t.Errorf("n=%d d=%d epsilon=%g: T = %d, want %d", c.n, c.d, c.epsilon, p.Schedule.Steps, c.want)
-		}
+		must.Equal(t, p.Schedule.Steps, c.want, "n=%d d=%d epsilon=%g: T", c.n, c.d, c.epsilon)
 	}
 	b := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	_, err := algorithms.DPGDC2{}.Plan(newSpec(t, 512, 8, 0.05, 0, b, algorithms.Paper))
 	if !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), "sigma =") || !strings.Contains(err.Error(), "T >= 1935") {
 		t.Errorf("the printed step above 2/L: %v, want a refusal with numbers", err)
 	}
-	if _, err := (algorithms.DPGDC2{Steps: 1935}).Plan(newSpec(t, 512, 8, 0.05, 0, b, algorithms.Paper)); err != nil {
-		t.Errorf("the T of the message: %v", err)
-	}
+	must.Check((algorithms.DPGDC2{Steps: 1935}).Plan(newSpec(t, 512, 8, 0.05, 0, b, algorithms.Paper)))(t,
+		"the T of the message")
 	must.Fail((algorithms.DPGDC2{}).Plan(newSpec(t, 512, 8, 1, 0.1, b, algorithms.Paper)))(t, algorithms.ErrAssumption, "paper mode with an L2 term")
 }

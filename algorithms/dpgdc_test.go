@@ -23,9 +23,7 @@ func TestDPGDCNoise(t *testing.T) {
 	p := plan(b, algorithms.Certified)
 	dg, g := p.Spec.Constants.PairDiameter, p.Spec.Constants.Lipschitz
 	near := func(what string, got, want float64) {
-		if math.Abs(got-want) > 1e-5*want {
-			t.Errorf("%s %.8g, want %.8g", what, got, want)
-		}
+		must.Near(t, got, want, 1e-5*want, "%s", what)
 	}
 	near("certified sigma", sigma(p), dg*eta*(steps+1)/n/0.268051)
 	paper := plan(b, algorithms.Paper)

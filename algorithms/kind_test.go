@@ -109,9 +109,7 @@ func TestDigestsTellPlansApart(t *testing.T) {
 		p := must.Get(algorithms.PlanKind(toy{}, algorithms.KindShape{Records: 9, Features: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}))(t)
 		change(&p.Plan)
 		digest := must.Get(p.Digest())(t)
-		if seen[digest] != "" {
-			t.Errorf("%s and %s have one digest", what, seen[digest])
-		}
+		must.Equal(t, seen[digest], "", "%s and another plan have one digest", what)
 		seen[digest] = what
 	}
 }

@@ -81,9 +81,7 @@ func TestFullBatchAlgorithmsLearn(t *testing.T) {
 			t.Errorf("%s: mean AUC %.3f at epsilon 8, want at least 0.75 (the best is 0.92)", name, auc)
 		}
 		tiny := learningPlan(t, c, n, d, 0.001)
-		if auc := aucOf(t, c, tiny, runs); auc < 0.2 || auc > 0.8 {
-			t.Errorf("%s: mean AUC %.3f at epsilon 0.001, want chance", name, auc)
-		}
+		must.Within(t, aucOf(t, c, tiny, runs), 0.2, 0.8, "%s: mean AUC ... at epsilon 0.001", name)
 		noise := func(n int) float64 { return learningPlan(t, c, n, d, 1).Report().Number("noise_to_radius") }
 		if few, more, many := noise(200), noise(2000), noise(20000); !(more < few/1.5 && many < more/1.5) {
 			t.Errorf("%s: noise of %.3g, %.3g and %.3g radii at n = 200, 2000 and 20000", name, few, more, many)

@@ -68,9 +68,7 @@ func TestMomentsSeeReleasesAlone(t *testing.T) {
 		for i, r := range []*engine.Records{one, other} {
 			got[i] = withOdds(t, a, r, 1, func(*Plan) privacy.Session { return stranger{rng: rand.New(rand.NewPCG(7, 7))} })
 		}
-		if !slices.Equal(got[0], got[1]) {
-			t.Errorf("%+v: %v of some records and %v of others, with the same releases", a, got[0], got[1])
-		}
+		must.Same(t, got[0], got[1], "%+v: of some records and of others, with the same releases", a)
 	}
 }
 

@@ -70,9 +70,8 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 		}
 		for _, s := range []algorithms.Stream{algorithms.OnPairC{Reading: algorithms.SecretState}, algorithms.OnPairStrC{Reading: algorithms.SecretState}} {
 			spec := must.Get(algorithms.NewStreamSpec(cpu.Backend{}, p, algorithms.StreamOptions{Horizon: 100}, 0.01, budget, algorithms.Certified))(t)
-			if _, err := s.Plan(spec); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), lacks) {
-				t.Errorf("%s, %s with a secret state: %v", name, s.Info().Name, err)
-			}
+			must.Fail(s.Plan(spec))(t, must.All{algorithms.ErrAssumption, lacks}, name, ", ", s.Info().Name,
+				" with a secret state")
 		}
 	}
 	// Control: the smooth convex counterpart is taken by all of them.
@@ -86,9 +85,7 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 			alpha = 0.01
 		}
 		spec := must.Get(algorithms.NewSpec(cpu.Backend{}, p, alpha, budget, algorithms.Certified))(t)
-		if _, err := a.Plan(spec); err != nil {
-			t.Errorf("huberised-hinge, %s: %v", a.Info().Name, err)
-		}
+		must.Check(a.Plan(spec))(t, "huberised-hinge, ", a.Info().Name)
 	}
 }
 
@@ -96,12 +93,9 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 // wrong with the loss itself.
 func TestConstantLossIsNamedAsSuch(t *testing.T) {
 	for text, want := range map[string]string{"3": "constant", "softplus(-u)": ""} {
-		of, err := engine.NewExpression("custom", text, engine.ExpressionOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		of := must.Get(engine.NewExpression("custom", text, engine.ExpressionOptions{}))(t)
 		p := engine.Problem{N: 500, D: 5, Bounds: engine.UnitBounds(), Loss: engine.Score{Of: of}, Radius: 1}
-		_, err = algorithms.NewSpec(cpu.Backend{}, p, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
+		_, err := algorithms.NewSpec(cpu.Backend{}, p, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("loss %s: %v, want an error with %q", text, err, want)
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // bentFit is the fit of a random matrix with two blocks of three features and one of a single one, for weights and a noise of the given size.
@@ -53,15 +54,11 @@ func TestBendsOfNoiseAreShrunk(t *testing.T) {
 	f, e := bentFit(rng, straight, 0)
 	f.straighten(e, bentLines, bentBlocks)
 	for k, w := range f.sum(f.w) {
-		if math.Abs(w-straight[k]) > 1e-9 {
-			t.Errorf("weight %d of a straight model becomes %v, want %v", k, w, straight[k])
-		}
+		must.Near(t, w, straight[k], 1e-9, "weight %d of a straight model becomes", k)
 	}
 	bent := []float64{1, 2, 3, 4, 5, 6, 7}
 	f, e = bentFit(rng, bent, 0)
-	if keep := f.straighten(e, bentLines, bentBlocks); keep != 1 {
-		t.Errorf("without noise %v of the bends are kept", keep)
-	}
+	must.Equal(t, f.straighten(e, bentLines, bentBlocks), 1, "bends kept without noise")
 	// The mean squared error in scores, over many noises: less than without shrinkage for bends of any size, and little for none.
 	for _, c := range [][2]float64{{0, 0.55}, {0.3, 0.6}, {1, 0.83}, {10, 1}} { // in this order: all draw from one rng
 		size, most := c[0], c[1]
@@ -92,9 +89,7 @@ func TestBendsOfNoiseAreShrunk(t *testing.T) {
 	for i := range e.variance {
 		e.variance[i] = 1e6
 	}
-	if keep := f.straighten(e, bentLines, bentBlocks); keep != 0 {
-		t.Errorf("%v of the bends are kept in endless noise", keep)
-	}
+	must.Equal(t, f.straighten(e, bentLines, bentBlocks), 0, "bends kept in endless noise")
 	energy := func(w []float64) (s float64) {
 		for i, x := range f.values {
 			s += (x + f.lambda) * (w[i] - before[i]) * (w[i] - before[i])

@@ -87,9 +87,8 @@ func TestMomentsRule(t *testing.T) {
 					if left := 1 - c.Count - c.Centre - c.Second; !(left > 0.2) || !(c.Count > 0 && c.Centre > 0 && c.Second >= 0 && c.Clip > 0 && c.Clip <= 2 && c.Ridge > 0) || (c.Second > 0) != (c.Kind != engine.NoSecond) {
 						t.Errorf("n = %d, d = %d, epsilon %v, delta %v: %+v", n, d, epsilon, delta, c)
 					}
-					if momentsRule(n, d, privacy.Budget{Epsilon: epsilon, Delta: delta}, 0.3).Count != 0 {
-						t.Error("a declared balance is released")
-					}
+					must.Equal(t, momentsRule(n, d, privacy.Budget{Epsilon: epsilon, Delta: delta}, 0.3).Count, 0,
+						"a declared balance is released")
 				}
 			}
 		}
@@ -99,18 +98,14 @@ func TestMomentsRule(t *testing.T) {
 // The centre is shrunk alike in every unit, also where squares overflow.
 func TestMomentsCentre(t *testing.T) {
 	want := momentsCentre([]float64{3, -4}, 1)
-	if want != 1-2./25 {
-		t.Errorf("keep = %v", want)
-	}
+	must.Equal(t, want, 1-2./25, "keep")
 	for _, unit := range []float64{0x1p-600, 0x1p-500, 0x1p+500, 0x1p+600} {
 		c := []float64{3 * unit, -4 * unit}
 		if keep := momentsCentre(c, unit); keep != want || c[0] != 3*unit*want {
 			t.Errorf("unit %v: keep = %v, centre %v, want %v", unit, keep, c, want)
 		}
 	}
-	if keep := momentsCentre([]float64{0, 0}, 1); keep != 0 {
-		t.Errorf("no centre: keep = %v", keep)
-	}
+	must.Equal(t, momentsCentre([]float64{0, 0}, 1), 0, "no centre: keep")
 }
 
 // identityOf is what checkpoints recognise a plan by.
@@ -143,9 +138,7 @@ func TestMomentsResumeWithTheirOptions(t *testing.T) {
 		other := first
 		change(&other)
 		q, text := plan(other)
-		if !slices.Equal(q.Events(), p.Events()) {
-			t.Errorf("another %s: other events", name)
-		}
+		must.Same(t, q.Events(), p.Events(), "another %s: other events", name)
 		if q.objective() == p.objective() || text == identity {
 			t.Errorf("another %s is not seen: ledger %v, checkpoint %v", name, q.objective() == p.objective(), text == identity)
 		}
@@ -162,12 +155,9 @@ func TestMomentsOffset(t *testing.T) {
 			if b*k < 0 || math.Abs(b) > math.Abs(k) {
 				t.Errorf("share %v, noise %v: b = %v", share, noise, b)
 			}
-			if b := momentsOffset(balance, 0.2, 1, noise, noise, 0); b != 0 {
-				t.Errorf("no centre: b = %v", b)
-			}
-			if b := momentsOffset((&MomentsPlan{Balance: share}).balance(share*100, 100), 0.2, 1, noise, 0, 1); math.Abs(b-min(max(k, -0.98), 0.98)) > 1e-12 {
-				t.Errorf("declared: b = %v, want %v", b, k)
-			}
+			must.Equal(t, momentsOffset(balance, 0.2, 1, noise, noise, 0), 0, "no centre: b")
+			must.Near(t, momentsOffset((&MomentsPlan{Balance: share}).balance(share*100, 100), 0.2, 1, noise, 0, 1),
+				min(max(k, -0.98), 0.98), 1e-12, "declared: b, want %v", k)
 		}
 	}
 }

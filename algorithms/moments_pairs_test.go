@@ -56,9 +56,7 @@ func TestPairsSpendTheBudget(t *testing.T) {
 		if whole := account.GDPMu(c.epsilon, 1e-5); math.Abs(shares-1) > 1e-6 || math.Sqrt(squares) > whole*(1+1e-9) || math.Sqrt(squares) < whole*(1-1e-6) {
 			t.Errorf("n = %d: shares add up to %v, and the mu is %v of %v", c.n, shares, math.Sqrt(squares), whole)
 		}
-		if g := p.Guarantee.Epsilon; g > c.epsilon || g < c.epsilon*(1-1e-6) {
-			t.Errorf("epsilon %v of %v", g, c.epsilon)
-		}
+		must.Within(t, p.Guarantee.Epsilon, c.epsilon*(1-1e-6), c.epsilon, "epsilon")
 	}
 }
 
@@ -115,9 +113,7 @@ func TestPairsRefuse(t *testing.T) {
 		if c.a.Info().NeedsL2 {
 			s.L2 = 0.01
 		}
-		if _, err := c.a.Plan(s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		must.Fail(c.a.Plan(s))(t, must.All{algorithms.ErrAssumption, want})
 	}
 	p := must.Get(algorithms.Moments{}.Plan(pairsSpec(t, 20000, pairCandidates(1), big, nil)))(t)
 	must.FailDo(t, algorithms.CheckTried(algorithms.Moments{}, p), "choose_interactions", "a search tries it")

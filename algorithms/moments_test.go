@@ -2,7 +2,6 @@ package algorithms_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -22,10 +21,7 @@ import (
 func TestMomentsResume(t *testing.T) {
 	for _, delta := range []float64{0, 1e-5} {
 		a := algorithms.Moments{Second: "full", CentreShare: 0.2}
-		p, err := a.Plan(newSpec(t, 41, 3, 0.3, 0, privacy.Budget{Epsilon: 50, Delta: delta}, algorithms.Certified))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(a.Plan(newSpec(t, 41, 3, 0.3, 0, privacy.Budget{Epsilon: 50, Delta: delta}, algorithms.Certified)))(t)
 		if broken := newLab(t, a, p).resumeViolations(1, 1); len(broken) > 0 {
 			t.Errorf("delta = %v: broken promises %q", delta, broken)
 		}
@@ -149,9 +145,7 @@ func TestMomentsMinimisePairwiseLeastSquares(t *testing.T) {
 			if c := cosine(w, want); !(c > 0.9999) {
 				t.Errorf("%d grades, L2 %v: cosine %v with the least squares solution", grades, l2, c)
 			}
-			if norm := math.Sqrt(w[0]*w[0] + w[1]*w[1] + w[2]*w[2] + w[3]*w[3]); math.Abs(norm-0.7) > 1e-9 {
-				t.Errorf("norm %v, want the radius", norm)
-			}
+			must.Near(t, math.Sqrt(w[0]*w[0]+w[1]*w[1]+w[2]*w[2]+w[3]*w[3]), 0.7, 1e-9, "norm")
 			none := trainMoments(t, algorithms.Moments{Second: "none", CentreShare: 0.2, ClipRadius: 0.4}, r, 0, almostNone, 1)
 			if c := cosine(none, want); c > 0.9 {
 				t.Errorf("%d grades: the records do not tell least squares from class means (cosine %v)", grades, c)
@@ -185,9 +179,8 @@ func TestMomentsOfDegenerateRecords(t *testing.T) {
 					for _, v := range w {
 						square += v * v
 					}
-					if !(math.Abs(math.Sqrt(square)-0.7) <= 1e-9) {
-						t.Errorf("%s, %s, epsilon %v, %d steps: weights %v", name, second, b.Epsilon, steps, w)
-					}
+					must.Near(t, math.Sqrt(square), 0.7, 1e-9, "%s, %s, epsilon %v, %d steps: weights %v", name, second,
+						b.Epsilon, steps, w)
 				}
 				check(0, w)
 				if b.Delta > 0 && second != "none" {
@@ -252,9 +245,7 @@ func TestMomentsRefusals(t *testing.T) {
 		{"Query.Radius", algorithms.Moments{ClipRadius: 1e-200}, ok},
 		{"Query.Centre", algorithms.Moments{Centre: []float64{1 + 0.9*0x1p-30, 0, 0}}, ok},
 	} {
-		if _, err := c.a.Plan(c.s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want a refusal that says %q", c.a, err, c.want)
-		}
+		must.Fail(c.a.Plan(c.s))(t, must.All{algorithms.ErrAssumption, c.want}, c.a)
 	}
 }
 
@@ -283,9 +274,7 @@ func TestMomentsSpendTheBudget(t *testing.T) {
 			if a.StepShare > 0 && math.Abs(steps-a.StepShare) > 1e-12 || (steps > 0) != (a.Steps > 0) {
 				t.Errorf("options %d: the steps get %v", i, steps)
 			}
-			if passes := p.Moments().Passes - a.Steps; (passes == 1) != (a.Balance > 0 && a.Centre != nil) {
-				t.Errorf("options %d: %d passes", i, passes)
-			}
+			must.Equal(t, (p.Moments().Passes-a.Steps) == 1, a.Balance > 0 && a.Centre != nil, "options %d: passes", i)
 		}
 	}
 }

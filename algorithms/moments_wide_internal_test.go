@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // Where a few directions stand out of noise and a small bulk, the eigenvalues that stand out give the same model as all of them; one
@@ -84,9 +85,7 @@ func TestTopSpectrumIsThatOfAllEigenvalues(t *testing.T) {
 			break
 		}
 	}
-	if math.Abs(sum-whole) > 0.05*whole {
-		t.Errorf("the trace is %v, and %v of all", sum, whole)
-	}
+	must.Near(t, sum, whole, 0.05*whole, "the trace")
 	row := top.row(7)
 	for k, v := range row {
 		axis := make([]float64, d)

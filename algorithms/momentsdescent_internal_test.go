@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // Without noise a step is Newton's; with a start that is exact and a gradient within its noise
@@ -70,9 +71,7 @@ func TestMarginCurvature(t *testing.T) {
 		s := -logistic.DPhi(mean + deviation*z)
 		return s * (1 - s)
 	})
-	if h := m.curvature(a); math.Abs(h/second-1) > 1e-4 {
-		t.Errorf("logistic: curvature %v, mean of phi'' %v", h, second)
-	}
+	must.Near(t, m.curvature(a)/second, 1, 1e-4, "logistic: curvature, mean of phi'' %v", second)
 	m.slope = func(u float64) float64 {
 		if u < 1 {
 			return -1
@@ -116,8 +115,6 @@ func TestMarginStart(t *testing.T) {
 				best, least = r, l
 			}
 		}
-		if math.Abs(length-best) > 0.05 {
-			t.Errorf("%s: the start has length %v, the expected loss is least at %v", name, length, best)
-		}
+		must.Near(t, length, best, 0.05, "%s: the start has length, the expected loss is least at", name)
 	}
 }

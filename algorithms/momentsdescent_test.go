@@ -2,10 +2,8 @@ package algorithms_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -20,10 +18,7 @@ import (
 func TestMomentsDescentResume(t *testing.T) {
 	for _, delta := range []float64{0, 1e-5} {
 		a := algorithms.MomentsDescent{Moments: algorithms.Moments{Second: "full", CentreShare: 0.2}, Steps: 3}
-		p, err := a.Plan(newSpec(t, 41, 3, 3, 0.01, privacy.Budget{Epsilon: 50, Delta: delta}, algorithms.Certified))
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(a.Plan(newSpec(t, 41, 3, 3, 0.01, privacy.Budget{Epsilon: 50, Delta: delta}, algorithms.Certified)))(t)
 		for _, c := range [][2]int{{1, 1}, {2, 2}, {3, 3}, {4, 4}, {4, 1}, {4, 2}, {4, 3}} {
 			if broken := newLab(t, a, p).resumeViolations(c[0], c[1]); len(broken) > 0 {
 				t.Errorf("delta = %v, stopped after step %d, checkpoint of step %d: broken promises %q", delta, c[0], c[1], broken)
@@ -230,9 +225,7 @@ func TestMomentsDescentRefusals(t *testing.T) {
 		{"clip radius", algorithms.MomentsDescent{Moments: algorithms.Moments{ClipRadius: 3}}, ok},
 		{"Query.Radius", algorithms.MomentsDescent{Moments: algorithms.Moments{ClipRadius: 1e-200}}, ok},
 	} {
-		if _, err := c.a.Plan(c.s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want a refusal that says %q", c.a, err, c.want)
-		}
+		must.Fail(c.a.Plan(c.s))(t, must.All{algorithms.ErrAssumption, c.want}, c.a)
 	}
 	must.Check((algorithms.MomentsDescent{Steps: 20}).Plan(ok))(t)
 }
@@ -279,9 +272,8 @@ func TestDefaultRadiusOfLosses(t *testing.T) {
 		"max(0, -u)^2": 10, // flat at 0
 	} {
 		loss := scoreLoss(t, text)
-		if r := algorithms.DefaultRadius("gradient-perturbation", 1e7, 8, b, algorithms.Certified, loss); math.Abs(r-want) > 1e-9 {
-			t.Errorf("%s: radius %v, want %v", text, r, want)
-		}
+		must.Near(t, algorithms.DefaultRadius("gradient-perturbation", 1e7, 8, b, algorithms.Certified, loss), want,
+			1e-9, "%s: radius", text)
 		// The quotient of the steepest slope and that at 0, which docs/moments.md states.
 		if quotient, ok := map[string]float64{"logistic": 2, "hinge": 1, "square": 3, "squared-hinge": 3, "exponential": 4}[text]; ok {
 			c, err := loss.Constants(engine.UnitBounds(), want)
@@ -289,20 +281,16 @@ func TestDefaultRadiusOfLosses(t *testing.T) {
 				t.Errorf("%s: the steepest slope is %v times that at 0, want %v (%v)", text, got, quotient, err)
 			}
 		}
-		if r := algorithms.DefaultRadius("moments-descent", 50, 8, b, algorithms.Certified, loss); r != 10 {
-			t.Errorf("%s: radius %v of moments-descent", text, r)
-		}
-		if r := algorithms.DefaultRadius("dpgdsc", 20, 8, b, algorithms.Certified, loss); r != 0.01 {
-			t.Errorf("%s: radius %v of 20 records", text, r)
-		}
-		if r := algorithms.DefaultRadius("projected-gradient", 50, 8, b, algorithms.NonPrivate, loss); r != 10 {
-			t.Errorf("%s: radius %v without privacy", text, r)
-		}
+		must.Equal(t, algorithms.DefaultRadius("moments-descent", 50, 8, b, algorithms.Certified, loss), 10,
+			"%s: radius ... of moments-descent", text)
+		must.Equal(t, algorithms.DefaultRadius("dpgdsc", 20, 8, b, algorithms.Certified, loss), 0.01,
+			"%s: radius ... of 20 records", text)
+		must.Equal(t, algorithms.DefaultRadius("projected-gradient", 50, 8, b, algorithms.NonPrivate, loss), 10,
+			"%s: radius ... without privacy", text)
 		for _, n := range []int{50, 256, 1e7} { // the papers have ||w|| <= 1
 			for _, budget := range []privacy.Budget{b, {Epsilon: 0.5}, {Epsilon: 2, Delta: 1. / 256}} {
-				if r := algorithms.DefaultRadius("dpgdsc", n, 8, budget, algorithms.Paper, loss); r != 1 {
-					t.Errorf("%s: radius %v of the paper's algorithm on %d records", text, r, n)
-				}
+				must.Equal(t, algorithms.DefaultRadius("dpgdsc", n, 8, budget, algorithms.Paper, loss), 1,
+					"%s: radius ... of the paper's algorithm on %d records", text, n)
 			}
 		}
 	}

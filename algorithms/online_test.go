@@ -67,9 +67,7 @@ func TestStreamNoiseDoesNotGrowWithTheHorizon(t *testing.T) {
 		p := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: n, Buffer: n - 1}, 0, Certified)))(t)
 		sigma[i] = p.Noise().(privacy.Gaussian).Sigma
 		want := p.Spec.Constants.PairDiameter * math.Sqrt(math.Pi*math.Pi/6) / account.GDPMu(1, 1e-5)
-		if !(sigma[i] <= want*(1+1e-6)) || sigma[i] < 0.99*want {
-			t.Errorf("n = %d: sigma %v, want just below %v", n, sigma[i], want)
-		}
+		must.Within(t, sigma[i], 0.99*want, want*(1+1e-6), "n = %d: sigma, want just below %v", n, want)
 		if p.Schedule.Steps != n-1 || !(p.Guarantee.Epsilon <= 1) || p.Guarantee.Epsilon < 0.999 {
 			t.Errorf("n = %d: %d updates, %v", n, p.Schedule.Steps, p.Guarantee)
 		}
@@ -112,9 +110,7 @@ func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
 			continue
 		}
 		for _, w := range c.want {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%+v %+v: %v lacks %q", c.a, c.o, err, w)
-			}
+			must.Contains(t, err.Error(), w, "%+v %+v: %v lacks", c.a, c.o, err)
 		}
 	}
 	pure := streamSpec(t, StreamOptions{Horizon: 100}, 0, Certified)
@@ -130,21 +126,15 @@ func TestPrintedStreamsRefuseWithNumbers(t *testing.T) {
 		s := streamSpec(t, StreamOptions{Horizon: n}, 0, Paper)
 		c := f * 4 * s.Constants.Smoothness / (1 - 4/math.Sqrt(float64(n)))
 		_, err := OnPairC{PaperAlpha: c}.Plan(s)
-		if (err == nil) != (f > 1) {
-			t.Errorf("c = %v: %v", c, err)
-		}
+		must.Equal(t, err == nil, f > 1, "c = %v: %v", c, err)
 	}
 }
 
 func TestNamesOfStreams(t *testing.T) {
 	for _, a := range StreamCatalog() {
 		name := a.Info().Name
-		if s, err := StreamByName(name); err != nil || s.Info().Name != name {
-			t.Errorf("%s: %v, %v", name, s, err)
-		}
-		if _, err := ByName(name); err == nil || !strings.Contains(err.Error(), "dyad online") {
-			t.Errorf("%s as a batch algorithm: %v", name, err)
-		}
+		must.Equal(t, must.Get(StreamByName(name))(t).Info().Name, name, "Name")
+		must.Fail(ByName(name))(t, "dyad online", name, " as a batch algorithm")
 	}
 	must.Fail(StreamByName("dpgdsc"))(t, "dpftrl", "dpgdsc as an online algorithm")
 }
@@ -349,8 +339,7 @@ func TestReservoirIsUniform(t *testing.T) {
 		t.Fatalf("the margin %v notices nothing", margin)
 	}
 	for k, c := range kept {
-		if math.Abs(float64(c)/runs-float64(size)/n) > margin {
-			t.Errorf("record %d is kept in %d of %d runs, want about %d", k+1, c, runs, runs*size/n)
-		}
+		must.Near(t, float64(c)/runs, float64(size)/n, margin, "record %d is kept in %d of %d runs, want about %d", k+1,
+			c, runs, runs*size/n)
 	}
 }

@@ -39,9 +39,7 @@ func TestAdamSubtractsNoise(t *testing.T) {
 	o := Optimizer{Update: adam}.start(1, 1, 1, privacy.Gaussian{Sigma: 2})
 	g := []float64{1e-3}
 	o.apply(g, 1)
-	if want := 1e-3 / (noiseFloor * 2); math.Abs(g[0]-want) > 1e-15 {
-		t.Errorf("a gradient far below the noise becomes %v, want %v", g[0], want)
-	}
+	must.Near(t, 1e-3/(noiseFloor*2), g[0], 1e-15, "a gradient far below the noise becomes")
 }
 
 // Rates are as documented, and every decay keeps the path that it was given.

@@ -84,9 +84,7 @@ func TestPurePlans(t *testing.T) {
 			if p.ModelNoise > 0 { // of several releases
 				want = p.ModelNoise / 0.1
 			}
-			if r.Number("noise_to_radius") != want {
-				t.Errorf("%s, %s: noise to radius %v, want %v", info.Name, m, r.Number("noise_to_radius"), want)
-			}
+			must.Equal(t, r.Number("noise_to_radius"), want, "%s, %s: noise to radius", info.Name, m)
 		}
 	}
 	if seen < 4 {
@@ -111,9 +109,7 @@ func TestPaperLaplaceClaim(t *testing.T) {
 	if got := math.Sqrt(d) * p.Certificate().Sensitivity() / m.Scale; math.Abs(p.Guarantee.Epsilon/got-1) > 1e-13 || p.Guarantee.Epsilon > epsilon/2 {
 		t.Errorf("the paper's noise gives %v, want %v: at least twice too much noise", p.Guarantee.Epsilon, got)
 	}
-	if text := p.Guarantee.Report(); !strings.Contains(text, "Laplace scale") {
-		t.Errorf("the report does not show the claim: %s", text)
-	}
+	must.Contains(t, p.Guarantee.Report(), "Laplace scale", "the report does not show the claim")
 	// A claim that does not hold is seen: a thousandth of the paper's noise.
 	must.Do(t, algorithms.Relabel(p, privacy.Laplace{Scale: m.Scale / 1000, Coordinates: d}))
 	if p.Guarantee.Claim.Holds || p.Guarantee.Epsilon <= epsilon || !strings.Contains(p.Guarantee.Report(), "NOT MET") {
@@ -133,9 +129,8 @@ func TestPublicRulesForPureBudgets(t *testing.T) {
 		delta := account.GDPDelta(epsilon, mu)
 		pure := algorithms.DefaultRadius("dpgdsc", 400, d, privacy.Budget{Epsilon: epsilon}, algorithms.Certified, engine.Logistic{})
 		gauss := algorithms.DefaultRadius("dpgdsc", 400, d, privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified, engine.Logistic{})
-		if math.Abs(pure/gauss-1) > 1e-6 {
-			t.Errorf("epsilon %v: radius %v for pure noise, %v for the same Gaussian noise", epsilon, pure, gauss)
-		}
+		must.Near(t, pure/gauss, 1, 1e-6, "epsilon %v: radius %v for pure noise, %v for the same Gaussian noise",
+			epsilon, pure, gauss)
 		path := func(b privacy.Budget) float64 {
 			p := must.Get(algorithms.OffPairC{}.Plan(newSpec(t, 400, d, 0.1, 0, b, algorithms.Certified)))(t)
 			return p.Schedule.TotalStep

@@ -142,9 +142,7 @@ func TestEpsilonBySecondPath(t *testing.T) {
 			}
 			p := must.Get(a.Plan(newSpecOf(t, attack.Loss(info), 512, 8, 0.1, l2, b, algorithms.Certified)))(t)
 			if batch, _ := p.Certificate().Batch(); batch > 0 {
-				if p.Guarantee.Epsilon > b.Epsilon || p.Guarantee.Epsilon < 0.999*b.Epsilon {
-					t.Errorf("%s: epsilon %.9g of a budget of %g", info.Name, p.Guarantee.Epsilon, b.Epsilon)
-				}
+				must.Within(t, p.Guarantee.Epsilon, 0.999*b.Epsilon, b.Epsilon, "%s: epsilon ... of a budget", info.Name)
 				continue
 			}
 			got := epsilonByQuadrature(t, p.Events(), b.Delta)
@@ -261,22 +259,17 @@ func TestRunChargesFirst(t *testing.T) {
 	if runs() != 1 || len(res.Weights) != 3 {
 		t.Errorf("%d runs charged, %d weights; want 1 and 3", runs(), len(res.Weights))
 	}
-	if !strings.Contains(strings.Join(res.Guarantee.Warnings, " "), "noise is not secret") {
-		t.Errorf("a seeded run does not say so: %v", res.Guarantee.Warnings)
-	}
+	must.Contains(t, strings.Join(res.Guarantee.Warnings, " "), "noise is not secret",
+		"a seeded run does not say so: %v", res.Guarantee.Warnings)
 	// Cancelled after the charge: an error, and the charge stands.
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	must.Fail(algorithms.Run(cancelled, data, a, p, algorithms.Options{Ledger: book, DataID: "x"}))(t, context.Canceled, "a cancelled run returned")
-	if runs() != 2 {
-		t.Errorf("%d runs charged, want 2: a cancelled run stays charged", runs())
-	}
+	must.Equal(t, runs(), 2, "runs charged")
 	// A cap refuses before anything is computed.
 	must.Do(t, book.SetCap("x", privacy.Budget{Epsilon: 1.5, Delta: 1e-5}))
 	must.Fail(algorithms.Run(context.Background(), data, a, p, algorithms.Options{Ledger: book, DataID: "x"}))(t, ledger.ErrBudget, "a run above the cap returned")
-	if runs() != 2 {
-		t.Errorf("a refused run was charged")
-	}
+	must.Equal(t, runs(), 2, "a refused run was charged")
 }
 
 // With tiny noise the private algorithms approach the non-private optimum of the

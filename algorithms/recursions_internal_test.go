@@ -95,9 +95,7 @@ func TestRecursions(t *testing.T) {
 				w = mean(iterates(w, from, e.Records, e.Records, e.StepSize, alpha)[1:])
 				from += e.Records
 			}
-			if from != n {
-				t.Errorf("the epochs have %d of %d records", from, n)
-			}
+			must.Equal(t, from, n, "records of the epochs")
 			return w
 		}},
 		{ProjectedGradient{Steps: steps, StepSize: eta, Plain: true}, alpha, func(*Plan) []float64 { return iterates(zero, 0, n, steps, eta, alpha)[steps] }},

@@ -34,15 +34,10 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, path: filepath.Join(t.TempDir(), "ledger.jsonl"), onBind: func() {}, onClose: func() {}}
-	var err error
-	if w.ledger, err = ledger.Open(w.path); err != nil {
-		t.Fatal(err)
-	}
+	w.ledger = must.Get(ledger.Open(w.path))(t)
 	w.data = attack.RandomRecords(60, 3, engine.UnitBounds(), 1)
-	w.plan, err = algorithms.DPGDSC{}.Plan(newSpec(t, 60, 3, 0.2, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.plan = must.Get(algorithms.DPGDSC{}.Plan(newSpec(t, 60, 3, 0.2, 0.01, privacy.Budget{Epsilon: 1, Delta: 1e-5},
+		algorithms.Certified)))(t)
 	w.plan.Spec.Kernel = hookedKernel{w.plan.Spec.Kernel, w}
 	return w
 }
@@ -98,20 +93,14 @@ func (p promised) Train(ctx context.Context, ev engine.Evaluator, plan *algorith
 // run.
 func (w *world) state() (charges, unfinished int, run string) {
 	w.t.Helper()
-	entries, err := w.ledger.Entries()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	entries := must.Get(w.ledger.Entries())(w.t)
 	for _, e := range entries {
 		if e.Charge != nil {
 			charges++
 			run = e.Run
 		}
 	}
-	open, err := w.ledger.Unfinished("x")
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	open := must.Get(w.ledger.Unfinished("x"))(w.t)
 	return charges, len(open), run
 }
 
@@ -268,9 +257,7 @@ func TestRunTrace(t *testing.T) {
 	var got []string
 	o := algorithms.Options{Ledger: w.ledger, DataID: "x", Trace: func(stage string) { got = append(got, stage) }}
 	must.Get(algorithms.Run(context.Background(), w.data, algorithms.DPGDSC{}, w.plan, o))(t)
-	if want := []string{"charged", "bound", "trained", "released"}; !slices.Equal(got, want) {
-		t.Errorf("stages %q, want %q", got, want)
-	}
+	must.Same(t, []string{"charged", "bound", "trained", "released"}, got, "stages")
 }
 
 // defects are steps that a wrong Run could leave out or do in another order.
@@ -440,7 +427,6 @@ func TestRunsOfEarlierVersionsAreResumed(t *testing.T) {
 	w.plan = &other
 	must.Fail(w.run(algorithms.Run, context.Background(), "earlier"))(t, ledger.ErrResume, "another plan")
 	w.plan = sound
-	if r, err := w.run(algorithms.Run, context.Background(), "earlier"); err != nil || algorithms.RecordHash(r.Record) != old {
-		t.Errorf("%+v, %v", r, err)
-	}
+	must.Equal(t, algorithms.RecordHash(must.Get(w.run(algorithms.Run, context.Background(), "earlier"))(t).Record),
+		old, "RecordHash")
 }

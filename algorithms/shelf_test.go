@@ -49,10 +49,7 @@ func (w *world) shelved(ctx context.Context, s *testShelf, resume string) (*algo
 // finish is the line that ends the only run, nil without one.
 func (w *world) finish() *ledger.Entry {
 	w.t.Helper()
-	entries, err := w.ledger.Entries()
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	entries := must.Get(w.ledger.Entries())(w.t)
 	for i := range entries {
 		if entries[i].Type == "finish" {
 			return &entries[i]
@@ -96,15 +93,11 @@ func TestWhatIsNotReleasedIsDropped(t *testing.T) {
 	for what, spoil := range map[string]func(w *world, cancel func()){
 		"another attempt was first": func(w *world, _ func()) {
 			_, _, run := w.state()
-			if _, err := w.shelved(context.Background(), &testShelf{digest: "first"}, run); err != nil {
-				w.t.Fatal(err)
-			}
+			must.Get(w.shelved(context.Background(), &testShelf{digest: "first"}, run))(w.t)
 		},
 		"interrupt": func(_ *world, cancel func()) { cancel() },
 		"the ledger is damaged": func(w *world, _ func()) {
-			if err := os.Remove(w.path + ".head"); err != nil {
-				w.t.Fatal(err)
-			}
+			must.Do(w.t, os.Remove(w.path+".head"))
 		},
 	} {
 		w := newWorld(t)
@@ -141,9 +134,7 @@ func TestResultStaysIfItsLineCounts(t *testing.T) {
 	if r != nil || !errors.Is(err, ledger.ErrUnacknowledged) || !errors.As(err, &charged) || charged.Resumable || charged.Kept.Digest != "paid" || s.dropped != 0 {
 		t.Errorf("%v, %v, %+v, dropped %d times", r, err, charged, s.dropped)
 	}
-	if e, err := l.Released(charged.Run); err != nil || e.Kept.Digest != "paid" {
-		t.Errorf("%+v, %v", e, err)
-	}
+	must.Equal(t, must.Get(l.Released(charged.Run))(t).Kept.Digest, "paid", "Digest")
 }
 
 // Weights that are no numbers are a failure of the algorithm: the run is closed.
@@ -174,7 +165,7 @@ func TestReleaseWithoutAShelfHasADigest(t *testing.T) {
 func TestUnacknowledgedChargeNamesItsRun(t *testing.T) {
 	w := newWorld(t)
 	failed := false
-	l, err := ledger.OpenWith(w.path, ledger.Options{Trace: func(step string) {
+	l := must.Get(ledger.OpenWith(w.path, ledger.Options{Trace: func(step string) {
 		if step == "line durable" && !failed {
 			failed = true
 			heads, err := filepath.Glob(filepath.Join(filepath.Dir(w.path), durable.TempPrefix+"*")) // nothing to rename
@@ -185,12 +176,9 @@ func TestUnacknowledgedChargeNamesItsRun(t *testing.T) {
 				must.Do(t, os.Remove(head))
 			}
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	w.ledger = l
-	_, err = w.shelved(context.Background(), &testShelf{digest: "none"}, "")
+	_, err := w.shelved(context.Background(), &testShelf{digest: "none"}, "")
 	var charged *algorithms.ChargedError
 	if !errors.Is(err, ledger.ErrUnacknowledged) || !errors.As(err, &charged) || charged.Run == "" || !charged.Resumable {
 		t.Fatalf("%v, %+v", err, charged)

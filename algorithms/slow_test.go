@@ -31,14 +31,8 @@ func TestSlowPlansTellAFasterWay(t *testing.T) {
 		if a.Info().Name == (algorithms.OffPairC{}).Info().Name {
 			l2 = 0 // its objective has none
 		}
-		if text := warned(a, 500_000, l2); !strings.Contains(text, "; --algorithm ") {
-			t.Errorf("%s: %q", a.Info().Name, text)
-		}
-		if text := warned(a, 2000, l2); text != "" {
-			t.Errorf("%s: %q", a.Info().Name, text)
-		}
+		must.Contains(t, warned(a, 500_000, l2), "; --algorithm ", "%s", a.Info().Name)
+		must.Equal(t, warned(a, 2000, l2), "", "%s", a.Info().Name)
 	}
-	if text := warned(algorithms.DPGDSC{}, 500_000, 0.001); text != "" {
-		t.Errorf("dpgdsc: %q", text)
-	}
+	must.Equal(t, warned(algorithms.DPGDSC{}, 500_000, 0.001), "", "dpgdsc")
 }

@@ -11,6 +11,7 @@ import (
 	"dyad/algorithms/attack"
 	"dyad/engine"
 	"dyad/engine/cpu"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 )
@@ -107,9 +108,7 @@ func TestPlansOverWideRanges(t *testing.T) {
 					check(p.Releases[i].Certificate, mean)
 					total += e.Records
 				}
-				if total != n {
-					t.Errorf("%s: %d of %d records", name, total, n)
-				}
+				must.Equal(t, total, n, "%s: records", name)
 			default:
 				check(p.Certificate(), 2/float64(n)*s.Constants.PairDiameter)
 			}
@@ -143,9 +142,8 @@ func TestBoundsFromDataWarnEverywhere(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if warned := strings.Contains(p.Guarantee.Report(), "BOUNDS NOT PRIVATE"); warned != fromData {
-					t.Errorf("%s in %s mode, bounds from data %v: warned %v", p.Algorithm, m, fromData, warned)
-				}
+				must.Equal(t, strings.Contains(p.Guarantee.Report(), "BOUNDS NOT PRIVATE"), fromData,
+					"%s in %s mode, bounds from data: warned", p.Algorithm, m)
 			}
 		}
 	}
@@ -155,13 +153,9 @@ func TestBoundsFromDataWarnEverywhere(t *testing.T) {
 func TestDefaultStepsAreBounded(t *testing.T) {
 	s := newSpec(t, 20_000_000, 2, 1, 0, privacy.Budget{Epsilon: 10, Delta: 1e-5}, algorithms.Certified)
 	for _, a := range []algorithms.Algorithm{algorithms.DPGDC2{}, algorithms.DPEGD{}} {
-		if _, err := a.Plan(s); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), "more than 10000000 steps") {
-			t.Errorf("%s: %v", a.Info().Name, err)
-		}
+		must.Fail(a.Plan(s))(t, must.All{algorithms.ErrAssumption, "more than 10000000 steps"}, a.Info().Name)
 	}
 	for _, a := range []algorithms.Algorithm{algorithms.DPGDC2{Steps: 100}, algorithms.DPEGD{Steps: 100}} {
-		if _, err := a.Plan(s); err != nil {
-			t.Errorf("%s with 100 steps: %v", a.Info().Name, err)
-		}
+		must.Check(a.Plan(s))(t, a.Info().Name, " with 100 steps")
 	}
 }

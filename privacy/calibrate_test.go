@@ -34,9 +34,7 @@ func TestCalibrateThenAccount(t *testing.T) {
 					if e, d := total(m.Sigma*(1-1e-9)).Epsilon(delta), total(m.Sigma*(1-1e-9)).Delta(epsilon); e <= epsilon && d <= delta {
 						t.Errorf("%+v, %d releases, sensitivity %v: 1e-9 less noise meets the budget too", b, releases, sensitivity)
 					}
-					if m.Grid != privacy.GridFor(m.Sigma) {
-						t.Errorf("grid %v, want %v", m.Grid, privacy.GridFor(m.Sigma))
-					}
+					must.Equal(t, m.Grid, privacy.GridFor(m.Sigma), "grid")
 				}
 			}
 		}

@@ -23,9 +23,8 @@ func TestAverageDescentIsAttainedByLinearLoss(t *testing.T) {
 			moved := math.Abs(average(dg/2) - average(-dg/2))
 			g := AverageDescent{GradientDescent: GradientDescent{Curvature: linear(dg, alpha), PairFraction: 2.0 / n, Steps: steps, StepSize: eta}}
 			c := must.Get(g.Certify())(t)
-			if c.Sensitivity() < moved-1e-12 || c.Sensitivity() > moved+1e-10 {
-				t.Errorf("alpha=%g T=%d: certificate %.14g, attained %.14g", alpha, steps, c.Sensitivity(), moved)
-			}
+			must.Within(t, c.Sensitivity(), moved-1e-12, moved+1e-10, "alpha=%g T=%d: certificate, attained %.14g",
+				alpha, steps, moved)
 			if want := dg * eta * float64(steps+1) / n; alpha == 0 && math.Abs(c.Sensitivity()-want) > 1e-10 {
 				t.Errorf("T=%d: certificate %.14g, want Dg eta (T+1)/n = %.14g", steps, c.Sensitivity(), want)
 			}

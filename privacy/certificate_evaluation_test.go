@@ -18,9 +18,7 @@ func TestClassPairCertificateIsAttained(t *testing.T) {
 				s := privacy.ClassPairSum{Records: n, Levels: levels, Counted: true, Manhattan: manhattan, Name: "sum"}
 				c := must.Get(s.Certify())(t)
 				reach := float64(levels) * float64(n-1)
-				if c.Sensitivity() != 2*reach {
-					t.Errorf("n %d, levels %d: sensitivity %v, want %v", n, levels, c.Sensitivity(), 2*reach)
-				}
+				must.Equal(t, c.Sensitivity(), 2*reach, "n %d, levels %d: sensitivity", n, levels)
 				norm := func(count float64) float64 {
 					if manhattan {
 						return reach + count
@@ -43,10 +41,7 @@ func TestClassPairCertificateIsAttained(t *testing.T) {
 // Pure shares of certificates in the L1 norm are Laplace noise of the length of the vector, and
 // meet the budget.
 func TestSharesInTheL1NormAreLaplace(t *testing.T) {
-	rank, err := privacy.ClassPairSum{Records: 100, Levels: 1, Counted: true, Manhattan: true, Name: "sum"}.Certify()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rank := must.Get(privacy.ClassPairSum{Records: 100, Levels: 1, Counted: true, Manhattan: true, Name: "sum"}.Certify())(t)
 	cells := must.Get(privacy.CellCounts{Cells: 20, Manhattan: true, Name: "cells"}.Certify())(t)
 	noise := must.Get(privacy.CalibrateShares([]privacy.Certificate{rank, cells}, []float64{0.7, 0.3}, privacy.Budget{Epsilon: 0.5}))(t)
 	var total account.GDP

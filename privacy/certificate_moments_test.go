@@ -222,13 +222,9 @@ func TestCalibrateShares(t *testing.T) {
 				mu := one.Mu() / account.GDPMu(b.Epsilon, b.Delta)
 				used = mu * mu
 			}
-			if math.Abs(used-shares[i]) > 1e-9 {
-				t.Errorf("%v: release %d uses %v of the budget, want %v", b, i+1, used, shares[i])
-			}
+			must.Near(t, used, shares[i], 1e-9, "%v: release %d uses ... of the budget", b, i+1)
 		}
-		if e := whole.Epsilon(b.Delta); e > b.Epsilon || e < b.Epsilon*(1-1e-9) {
-			t.Errorf("%v: all releases cost epsilon %v", b, e)
-		}
+		must.Within(t, whole.Epsilon(b.Delta), b.Epsilon*(1-1e-9), b.Epsilon, "%v: all releases cost epsilon", b)
 	}
 	ok := privacy.Budget{Epsilon: 1, Delta: 1e-5}
 	for name, c := range map[string]struct {

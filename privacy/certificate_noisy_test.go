@@ -31,9 +31,7 @@ func TestMeanGradientIsAttainedByLinearLoss(t *testing.T) {
 		c := must.Get(MeanGradient{PairDiameter: dg, PairFraction: share, Error: rho}.Certify())(t)
 		return c.Sensitivity()
 	}
-	if got := certify(2.0/n, 0); got < moved-1e-15 || got > moved*(1+1e-12) {
-		t.Errorf("certificate %.15g, attained %.15g", got, moved)
-	}
+	must.Within(t, certify(2.0/n, 0), moved-1e-15, moved*(1+1e-12), "certificate, attained %.15g", moved)
 	if got := certify(1.0/n, 0); got > 0.6*moved {
 		t.Errorf("the control, half the share, certifies %.6g of %.6g", got, moved)
 	}

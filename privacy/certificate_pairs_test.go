@@ -105,9 +105,8 @@ func TestPureStreams(t *testing.T) {
 	// Sums of L1 sensitivities: no root of the number of entries is due. The scale is
 	// that of [Li20] Theorem 1 for the whole matrix.
 	noise, _ := privacy.CalibratePure(l1, 0.8, d, privacy.LaplaceNoise)
-	if want := 5 * 2 * 2.0 / 50 / 0.8; math.Abs(noise.(privacy.Laplace).Scale/want-1) > 1e-9 {
-		t.Errorf("Laplace scale %v, want %v", noise.(privacy.Laplace).Scale, want)
-	}
+	must.Near(t, noise.(privacy.Laplace).Scale/(5*2*2.0/50/0.8), 1, 1e-9, "Laplace scale %v",
+		noise.(privacy.Laplace).Scale)
 	// A joint certificate of squares still gives no pure epsilon.
 	joint, _ := g.Certify()
 	if _, err := privacy.CalibratePure(joint, 1, d, privacy.KNormNoise); err == nil {

@@ -80,9 +80,8 @@ func TestPrefixCertificateIsTheMaximumOverRecords(t *testing.T) {
 							}
 							c := must.Get(s.Certify())(t)
 							want := math.Sqrt(brutePrefix(s))
-							if got := c.Sensitivity(); !(got >= want*(1-1e-14) && got <= want*(1+1e-11)) {
-								t.Errorf("%+v: %.15g, by the definition %.15g", s, got, want)
-							}
+							must.Within(t, c.Sensitivity(), want*(1-1e-14), want*(1+1e-11),
+								"%+v: by the definition %.15g", s, want)
 							tried++
 						}
 					}
@@ -106,9 +105,7 @@ func TestUnitTable(t *testing.T) {
 		defect              float64
 	}{{64, 37.53, 10.13, 7.45, 3.126}, {256, 97.74, 20.46, 11.14, 3.938}, {1024, 240.15, 41.01, 15.52, 4.744}} {
 		near := func(what string, got, want float64) {
-			if math.Abs(got-want) > 0.6e-2*max(1, want/100) {
-				t.Errorf("n = %d, %s: %.4f, the reference has %v", row.n, what, got, want)
-			}
+			must.Near(t, got, want, 0.6e-2*max(1, want/100), "n = %d, %s", row.n, what)
 		}
 		eta := slices.Repeat([]float64{1}, row.n+1)
 		a, scale := must.Get2(StreamOutputs{Curvature: Curvature{PairDiameter: 1, Smoothness: 1e-9, Convex: true, Diameter: 1e9}, Eta: eta, Radius: 1e9}.Certify())(t)

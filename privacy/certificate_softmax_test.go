@@ -169,9 +169,7 @@ func TestReplacedPairIsTheMaximumOverSigns(t *testing.T) {
 func TestSoftmaxSample(t *testing.T) {
 	good := privacy.SoftmaxSample{Group: 2, Pairs: 4000, Rate: 0.1, Expected: 400, Temperature: 1, Roundoff: 1e-9}
 	c := must.Get(good.Certify())(t)
-	if want := good.Sensitivity()/400 + 2e-9; math.Abs(c.Sensitivity()-want) > 1e-15 {
-		t.Errorf("sensitivity %v, want %v", c.Sensitivity(), want)
-	}
+	must.Near(t, good.Sensitivity()/400+2e-9, c.Sensitivity(), 1e-15, "sensitivity")
 	if e, ok := (privacy.Gaussian{Sigma: 1}).Event(c).(account.PoissonEvent); !ok || e.Group != 2 || e.Rate != 0.1 || math.Abs(e.Replaced-good.Replaced()/400-2e-9) > 1e-15 || e.Relation != account.ReplaceOne {
 		t.Errorf("the event is %v", e)
 	}

@@ -65,9 +65,8 @@ func TestPairwiseStreamIsTheMaximumOverRecords(t *testing.T) {
 							}
 							c := must.Get(s.Certify())(t)
 							want := math.Sqrt(bruteStream(s))
-							if got := c.Sensitivity(); !(got >= want*(1-1e-15) && got <= want*(1+1e-11)) {
-								t.Errorf("%+v: %.15g, by the definition %.15g", s, got, want)
-							}
+							must.Within(t, c.Sensitivity(), want*(1-1e-15), want*(1+1e-11),
+								"%+v: by the definition %.15g", s, want)
 							if c.Releases() != s.Updates() || rho > 0 && !(c.ExactSensitivity() < c.Sensitivity()) {
 								t.Errorf("%+v: %d releases, exact %v of %v", s, c.Releases(), c.ExactSensitivity(), c.Sensitivity())
 							}
@@ -93,15 +92,11 @@ func TestPairwiseStreamTable(t *testing.T) {
 		c := must.Get(PairwiseStream{PairDiameter: 2, Horizon: 4096, Batch: 1, BurnIn: row.burnIn}.Certify())(t)
 		every := must.Get(PairwiseStream{PairDiameter: 2, Batch: 1, BurnIn: row.burnIn}.Certify())(t)
 		s, bound := c.Sensitivity()*c.Sensitivity()/4, every.Sensitivity()*every.Sensitivity()/4
-		if math.Abs(s-row.want) > 5e-5 {
-			t.Errorf("T1 = %d: S = %.6f, the reference has %.4f", row.burnIn, s, row.want)
-		}
+		must.Near(t, s, row.want, 5e-5, "T1 = %d: S", row.burnIn)
 		if !(bound > s) || math.Abs(bound-row.any) > 1e-4 {
 			t.Errorf("T1 = %d: for any n S = %.6f, want about %.4f and more than %.6f", row.burnIn, bound, row.any, s)
 		}
-		if every.Releases() != math.MaxInt {
-			t.Errorf("any n: %d releases", every.Releases())
-		}
+		must.Equal(t, every.Releases(), math.MaxInt, "any n: releases")
 	}
 	fifo := PairwiseStream{PairDiameter: 1, Batch: 4, BurnIn: 3, Buffer: 10}
 	every := must.Get(fifo.Certify())(t)
@@ -170,9 +165,7 @@ func TestStreamOutputsIsTheRecursion(t *testing.T) {
 			for j := 1; j <= step; j++ {
 				top = max(top, delta(j, step))
 			}
-			if math.Abs(scale[step]-top) > 1e-12 {
-				t.Errorf("scale %d is %v, want %v", step, scale[step], top)
-			}
+			must.Near(t, scale[step], top, 1e-12, "scale %d", step)
 			if step >= k {
 				u := delta(k, step) / top
 				sum += u * u

@@ -72,9 +72,7 @@ func TestPairwiseRecursionIsAttainedByLinearLoss(t *testing.T) {
 					worst = max(worst, moved)
 				}
 				c := must.Get(r.Certify())(t)
-				if c.Sensitivity() < worst || c.Sensitivity() > worst+1e-10 {
-					t.Errorf("%s alpha=%g average=%v: certificate %.12g, attained %.12g", name, alpha, average, c.Sensitivity(), worst)
-				}
+				must.Within(t, c.Sensitivity(), worst, worst+1e-10, "%s alpha=%g average=%v", name, alpha, average)
 			}
 		}
 	}
@@ -105,14 +103,11 @@ func TestGradientDescentIsAttainedByLinearLoss(t *testing.T) {
 			a[3] = -dg / 2
 			moved := math.Abs(high - descend(a))
 			c := must.Get(GradientDescent{Curvature: linear(dg, alpha), PairFraction: 2.0 / n, Steps: steps, StepSize: eta}.Certify())(t)
-			if c.Sensitivity() < moved-1e-12 || c.Sensitivity() > moved+1e-10 {
-				t.Errorf("alpha=%g T=%d: certificate %.14g, attained %.14g", alpha, steps, c.Sensitivity(), moved)
-			}
+			must.Within(t, c.Sensitivity(), moved-1e-12, moved+1e-10, "alpha=%g T=%d: certificate, attained %.14g",
+				alpha, steps, moved)
 			if alpha > 0 {
 				closed := 2 * dg / (alpha * n) * (1 - math.Pow(1-eta*alpha, float64(steps)))
-				if math.Abs(closed-c.ExactSensitivity()) > 1e-10 {
-					t.Errorf("alpha=%g T=%d: certificate %.14g, closed form %.14g", alpha, steps, c.ExactSensitivity(), closed)
-				}
+				must.Near(t, closed, c.ExactSensitivity(), 1e-10, "alpha=%g T=%d", alpha, steps)
 			}
 		}
 	}
@@ -128,14 +123,10 @@ func TestCertificatesPayForRoundoffAndStopAtDiameter(t *testing.T) {
 	if got, want := dirty.Sensitivity()-clean.Sensitivity(), 5*2*0.01; math.Abs(got-want) > 1e-12 {
 		t.Errorf("five steps with update error 0.01 add %.6g, want %.6g", got, want)
 	}
-	if dirty.ExactSensitivity() != clean.ExactSensitivity() {
-		t.Errorf("update error changed the exact sensitivity")
-	}
+	must.Equal(t, dirty.ExactSensitivity(), clean.ExactSensitivity(), "update error changed the exact sensitivity")
 	base.Diameter = 0.05
 	capped, _ := base.Certify()
-	if capped.Sensitivity() != 0.05 {
-		t.Errorf("certificate %.6g, want the diameter 0.05", capped.Sensitivity())
-	}
+	must.Equal(t, capped.Sensitivity(), 0.05, "Sensitivity")
 
 	eta := []float64{0, 0, 0.1, 0.1, 0.1}
 	pass := PairwiseRecursion{Curvature: linear(2, 0), Eta: eta}

@@ -36,12 +36,9 @@ func TestTupleBatchesCoverEveryPlacement(t *testing.T) {
 			return math.Sqrt(squares), sum
 		}
 		root, sum := moved(1, false)
-		if c.Sensitivity() < root || c.Sensitivity() > root*(1+math.Sqrt(float64(b.Epochs))*b.Roundoff*float64(b.Batch)+1e-12) {
-			t.Errorf("%+v: certificate %v, a placement reaches %v", b, c.Sensitivity(), root)
-		}
-		if p.Sensitivity() < sum || p.Sensitivity() > sum*(1+1e-12) {
-			t.Errorf("%+v: pure certificate %v, a placement reaches %v", b, p.Sensitivity(), sum)
-		}
+		must.Within(t, c.Sensitivity(), root, root*(1+math.Sqrt(float64(b.Epochs))*b.Roundoff*float64(b.Batch)+1e-12),
+			"%+v", b)
+		must.Within(t, p.Sensitivity(), sum, sum*(1+1e-12), "%+v: pure", b)
 		for _, together := range []bool{false, true} {
 			if root, sum := moved(2, together); !(root > c.Sensitivity() && sum > p.Sensitivity()) {
 				t.Errorf("%+v: two tuples of an individual in an epoch are not seen: %v and %v", b, root, sum)

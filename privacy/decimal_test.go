@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -20,16 +21,12 @@ func TestDecimalsAddUp(t *testing.T) {
 		for i := range list {
 			list[i] = c.x
 		}
-		if got := DecimalTimes(c.n, c.x); got != c.want {
-			t.Errorf("%d times %v is %v, want %v", c.n, c.x, got, c.want)
-		}
+		must.Equal(t, DecimalTimes(c.n, c.x), c.want, "%d times %v", c.n, c.x)
 		if got := DecimalSum(list...); c.n <= 1000 && got != c.want {
 			t.Errorf("the sum of %d times %v is %v, want %v", c.n, c.x, got, c.want)
 		}
 	}
-	if got := DecimalSum(0.1, 0.2, 1, 0.7); got != 2 {
-		t.Errorf("0.1 + 0.2 + 1 + 0.7 is %v", got)
-	}
+	must.Equal(t, DecimalSum(0.1, 0.2, 1, 0.7), 2, "0.1 + 0.2 + 1 + 0.7")
 	// What is larger is larger.
 	for _, x := range []float64{0.2000001, math.Nextafter(0.2, 1)} {
 		if got := DecimalTimes(5, x); !(got > 1) {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -25,7 +26,5 @@ func TestFormatUpIsNeverBelow(t *testing.T) {
 	if privacy.FormatUp(1) != "1" || privacy.FormatUp(1e-5) != "1e-05" {
 		t.Errorf("round numbers change: %s, %s", privacy.FormatUp(1), privacy.FormatUp(1e-5))
 	}
-	if got := privacy.FormatUp(math.Inf(1)); got != "+Inf" {
-		t.Errorf("FormatUp(+Inf) = %s", got)
-	}
+	must.Equal(t, privacy.FormatUp(math.Inf(1)), "+Inf", "FormatUp(+Inf)")
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -18,8 +19,6 @@ func TestGridFor(t *testing.T) {
 		}
 	}
 	for _, sigma := range []float64{0, -1, math.NaN(), math.Inf(1)} {
-		if g := privacy.GridFor(sigma); g != 0 {
-			t.Errorf("GridFor(%v) = %v, want 0", sigma, g)
-		}
+		must.Equal(t, privacy.GridFor(sigma), 0, "GridFor(%v)", sigma)
 	}
 }

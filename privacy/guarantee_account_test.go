@@ -36,9 +36,7 @@ func TestAccount(t *testing.T) {
 			if err != nil || g.Kind != c.kind || g.Epsilon != want || g.Delta != c.delta || (g.Mu > 0) != c.mu || c.mu && g.Mu != total.Mu() || g.Unit != "u" {
 				t.Errorf("%s: %+v, %v; want epsilon %v", c.name, g, err, want)
 			}
-			if g.Claim.Holds != (claimed == want) {
-				t.Errorf("%s: the claim of %v against %v holds: %v", c.name, claimed, want, g.Claim.Holds)
-			}
+			must.Equal(t, g.Claim.Holds, claimed == want, "%s: the claim of %v against %v holds", c.name, claimed, want)
 		}
 	}
 	if g, err := Account([]account.Event{account.GaussianEvent{Sensitivity: -1, Sigma: 1}}, Budget{Epsilon: 1}, Guarantee{}); err == nil {

@@ -27,9 +27,7 @@ func TestPureNoiseRefuses(t *testing.T) {
 		x := []float64{5, c.x, 7}
 		must.ErrDo(t, privacy.AddNoise(c.m, x, c.src), "%#v, x = %v: no error", c.m, c.x)
 		for _, v := range x {
-			if v != 0 {
-				t.Errorf("%#v, x = %v: left %v behind", c.m, c.x, x)
-			}
+			must.Equal(t, v, 0, "%#v, x = %v: left %v behind", c.m, c.x, x)
 		}
 	}
 	must.CheckDo(t, privacy.AddNoise(privacy.KNorm{Scale: 1}, nil, src), "an empty vector")
@@ -48,9 +46,7 @@ func TestPureNoiseExtremes(t *testing.T) {
 		}
 		for _, m := range []privacy.Mechanism{privacy.Laplace{Scale: c.sigma, Coordinates: 2, Grid: grid}, privacy.KNorm{Scale: c.sigma, Grid: grid}} {
 			x := []float64{c.x, c.x}
-			if err := privacy.AddNoise(m, x, src); err != nil {
-				t.Errorf("%#v: %v", m, err)
-			}
+			must.CheckDo(t, privacy.AddNoise(m, x, src), m)
 			for _, v := range x {
 				if math.IsNaN(v) || math.IsInf(v, 0) || v == 0 && math.Signbit(v) || math.Abs(v-c.x) > 60*max(c.sigma, grid) && !math.IsInf(v-c.x, 0) {
 					t.Errorf("%#v, x = %v: %v", m, c.x, v)

@@ -26,9 +26,7 @@ func TestGaussianAddRefuses(t *testing.T) {
 		x := []float64{5, c.x, 7}
 		must.ErrDo(t, privacy.AddNoise(c.m, x, c.src), "%+v, x = %v: no error", c.m, c.x)
 		for _, v := range x {
-			if v != 0 {
-				t.Errorf("%+v, x = %v: left %v behind", c.m, c.x, x)
-			}
+			must.Equal(t, v, 0, "%+v, x = %v: left %v behind", c.m, c.x, x)
 		}
 	}
 }
@@ -55,9 +53,7 @@ func TestGaussianExtremes(t *testing.T) {
 		{1, 5e-324, 0}, {5e-324, 1, 0}, {1, 1, 0x1p1023}, {1, 1, 5e-324}, {-1, 1e300, 0},
 	} {
 		x := []float64{c.x}
-		if err := privacy.AddNoise(privacy.Gaussian{Sigma: c.sigma, Grid: c.grid}, x, src); err != nil {
-			t.Errorf("%+v: %v", c, err)
-		}
+		must.CheckDo(t, privacy.AddNoise(privacy.Gaussian{Sigma: c.sigma, Grid: c.grid}, x, src), c)
 		if v := x[0]; math.IsNaN(v) || math.IsInf(v, 0) || v == 0 && math.Signbit(v) || math.Abs(v-c.x) > 16*max(c.sigma, c.grid) && !math.IsInf(v-c.x, 0) {
 			t.Errorf("%+v: %v", c, v)
 		}

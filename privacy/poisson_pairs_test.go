@@ -144,16 +144,12 @@ func TestSamplePoisson(t *testing.T) {
 	}
 	sd := math.Sqrt(runs * rate * (1 - rate))
 	for i, got := range each {
-		if math.Abs(float64(got)-runs*rate) > 6*sd {
-			t.Errorf("%d was drawn %d times of %d", i, got, runs)
-		}
+		must.Near(t, float64(got), runs*rate, 6*sd, "%d was drawn %d times of %d", i, got, runs)
 	}
 	if want := runs * rate * rate; math.Abs(float64(both)-want) > 6*math.Sqrt(want) {
 		t.Errorf("two were drawn together %d times, want %v", both, want)
 	}
-	if v := size2 / runs; math.Abs(v-n*rate*(1-rate)) > 0.06*n*rate*(1-rate) {
-		t.Errorf("variance %v of the size, want %v: a batch of fixed size has none", v, n*rate*(1-rate))
-	}
+	must.Near(t, size2/runs, n*rate*(1-rate), 0.06*n*rate*(1-rate), "variance over that of the size")
 	if all, err := src.SamplePoisson(nil, n, 1); err != nil || len(all) != n {
 		t.Errorf("rate 1: %d of %d, %v", len(all), n, err)
 	}

@@ -63,9 +63,7 @@ func TestConvertBudget(t *testing.T) {
 	}
 	must.Fail(privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, false))(t, privacy.ErrRelation, "replace-one to add/remove")
 	must.Fail(privacy.ConvertMu(1, account.ReplaceOne, account.AddRemove, false))(t, privacy.ErrRelation, "mu, replace-one to add/remove")
-	if got, err := privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, true); err != nil || got != b {
-		t.Errorf("padded: %+v, %v", got, err)
-	}
+	must.Equal(t, must.Get(privacy.ConvertBudget(b, account.ReplaceOne, account.AddRemove, true))(t), b, "padded")
 	if mu, err := privacy.ConvertMu(0.3, account.AddRemove, account.ReplaceOne, false); err != nil || !within(mu, 0.6, 1e-15) {
 		t.Errorf("mu %v, %v", mu, err)
 	}

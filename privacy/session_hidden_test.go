@@ -37,13 +37,10 @@ func TestLastIterateReproducesTheSpecification(t *testing.T) {
 		}
 		c := must.Get(l.Certify())(t)
 		m := must.Get(CalibrateGaussian(c, Budget{Epsilon: 1, Delta: x.delta}, 1))(t)
-		if got := m.Sigma / l.StepSize; math.Abs(got/x.converged-1) > 1e-4 {
-			t.Errorf("n = %d, T = %d, delta = %.3g, alpha = %v: sigma %.5g, want %.5g", x.n, x.steps, x.delta, x.alpha, got, x.converged)
-		}
+		must.Near(t, (m.Sigma/l.StepSize)/x.converged, 1, 1e-4,
+			"n = %d, T = %d, delta = %.3g, alpha = %v: sigma, want %.5g", x.n, x.steps, x.delta, x.alpha, x.converged)
 		full := 2 * 4 / float64(x.n) * math.Sqrt(float64(x.steps)) / account.GDPMu(1, x.delta)
-		if math.Abs(full/x.inline-1) > 1e-4 {
-			t.Errorf("n = %d, T = %d: composition %.5g, want %.5g", x.n, x.steps, full, x.inline)
-		}
+		must.Near(t, full/x.inline, 1, 1e-4, "n = %d, T = %d: composition %.5g, want %.5g", x.n, x.steps, full, x.inline)
 		if m.Grid != l.Grid || m.Event(c).(account.ConvergentEvent).Steps != x.steps {
 			t.Errorf("noise %+v with event %v", m, m.Event(c))
 		}
@@ -86,9 +83,7 @@ func TestLastIterateRefuses(t *testing.T) {
 	if _, err := CalibrateGaussian(c, Budget{Epsilon: 1, Delta: 1e-5}, 2); err == nil {
 		t.Error("two releases were calibrated to the certificate of one")
 	}
-	if e := (Gaussian{Sigma: 1}).Event(c); e != (account.NonPrivateEvent{}) {
-		t.Errorf("noise on another grid: %v", e)
-	}
+	must.Equal[account.Event](t, (Gaussian{Sigma: 1}).Event(c), account.NonPrivateEvent{}, "noise on another grid")
 }
 
 // A session makes T-1 hidden steps and one release, and nothing else.

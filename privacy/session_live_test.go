@@ -63,9 +63,7 @@ func TestReleaseKeepsToThePlan(t *testing.T) {
 		wantRefused(t, name, x, s.Release(x, sessionCert, m), ErrUnplanned)
 		// A refused release uses up nothing.
 		x = []float64{1, 2}
-		if err := s.Release(x, sessionCert, sessionMech); err != nil {
-			t.Errorf("%s: the planned release failed afterwards: %v", name, err)
-		}
+		must.CheckDo(t, s.Release(x, sessionCert, sessionMech), name, ": the planned release failed afterwards")
 	}
 	for name, c := range map[string]Certificate{
 		"larger sensitivity":  {exact: 0.1, total: 0.25},
@@ -185,9 +183,7 @@ func TestSessionDrawsFromItsSource(t *testing.T) {
 	got, want := make([]float64, 3), make([]float64, 3)
 	s.UniformBall(got, 2)
 	src.UniformBall(want, 2)
-	if !slices.Equal(got, want) {
-		t.Errorf("ball %v, want %v", got, want)
-	}
+	must.Same(t, got, want, "ball")
 }
 
 // Goroutines that share a session cannot make more releases than planned.
@@ -209,9 +205,7 @@ func TestSessionConcurrentReleases(t *testing.T) {
 	for _, n := range released {
 		total += n
 	}
-	if total != 50 {
-		t.Errorf("%d releases, want 50", total)
-	}
+	must.Equal(t, total, 50, "releases")
 }
 
 // What an earlier attempt released is used up without noise, and no more than the plan
@@ -225,9 +219,7 @@ func TestSkip(t *testing.T) {
 	}
 	s := open()
 	must.Do(t, release(s, 2))
-	if made := s.Releases(); !slices.Equal(made, []int{1, 0}) {
-		t.Errorf("releases %v, want [1 0]", made)
-	}
+	must.Same(t, s.Releases(), []int{1, 0}, "releases")
 	for _, bad := range [][]int{nil, {1}, {4, 0}, {0, 2}, {-1, 0}, {0, 0, 0}} {
 		if err := s.Skip(bad); !errors.Is(err, ErrUnplanned) {
 			t.Errorf("%v was skipped: %v", bad, err)

@@ -62,9 +62,7 @@ func TestSessionRefusesForeignMechanisms(t *testing.T) {
 		x := []float64{1, 2}
 		wantRefused(t, name, x, s.Release(x, sessionCert, m), ErrUnplanned)
 		x = []float64{1, 2}
-		if err := s.Release(x, sessionCert, KNorm{Scale: 1}); err != nil {
-			t.Errorf("%s: the planned release failed afterwards: %v", name, err)
-		}
+		must.CheckDo(t, s.Release(x, sessionCert, KNorm{Scale: 1}), name, ": the planned release failed afterwards")
 	}
 	// Laplace noise for fewer coordinates than are released is too little noise.
 	few := Laplace{Scale: 1, Coordinates: 2}

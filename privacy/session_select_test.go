@@ -49,9 +49,8 @@ func TestChoiceLaw(t *testing.T) {
 		for range 40000 {
 			counts[sampler.PermuteAndFlip(c.scores, c.num, c.den, src.Bits)]++
 		}
-		if err := privtest.CheckMultinomial(counts, choiceLaw(c.scores, float64(c.num)/float64(c.den)), 1e-6); err != nil {
-			t.Errorf("%v with rate %d/%d: %v", c.scores, c.num, c.den, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, choiceLaw(c.scores, float64(c.num)/float64(c.den)), 1e-6),
+			c.scores, " with rate ", c.num, "/", c.den)
 	}
 }
 
@@ -101,17 +100,15 @@ func TestChoiceOfNeighbours(t *testing.T) {
 		return most
 	}
 	rate, defect := epsilon/float64(2*sensitivity), epsilon/float64(sensitivity)
-	if got := worst(rate); got > epsilon*(1+1e-12) || got < 0.9*epsilon {
-		t.Errorf("a choice moves by %v, want at most %v and nearly as much", got, epsilon)
-	}
+	must.Within(t, worst(rate), 0.9*epsilon, epsilon*(1+1e-12), "a choice moves by, want at most %v and nearly as much",
+		epsilon)
 	if got := worst(defect); got <= epsilon {
 		t.Errorf("with s in the place of 2 s a choice moves by %v only", got)
 	}
 	for _, scores := range [][]int64{{0, 4}, {4, 0, 1}, {-2, 2, 0, 2}} {
 		counts := choices(t, scores, certificate, epsilon, trials)
-		if err := privtest.CheckMultinomial(counts, choiceLaw(scores, rate), 1e-6); err != nil {
-			t.Errorf("the session's choices of %v: %v", scores, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, choiceLaw(scores, rate), 1e-6), "the session's choices of ",
+			scores)
 		if err := privtest.CheckMultinomial(counts, choiceLaw(scores, defect), 1e-6); err == nil {
 			t.Errorf("the choices of %v are not told from those with s in the place of 2 s", scores)
 		}
@@ -189,9 +186,7 @@ func TestExponentialChoice(t *testing.T) {
 				t.Fatalf("a second choice of one that is planned: %v", err)
 			}
 		}
-		if err := privtest.CheckMultinomial(counts, law, 1e-6); err != nil {
-			t.Errorf("the session's choices of %v: %v", scores, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, law, 1e-6), "the session's choices of ", scores)
 		if err := privtest.CheckMultinomial(counts, other, 1e-6); err == nil && len(scores) > 2 {
 			t.Errorf("the choices of %v are not told from permute-and-flip", scores)
 		}

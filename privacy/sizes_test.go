@@ -82,10 +82,7 @@ func TestBatchesOfEveryRecord(t *testing.T) {
 				order[i] = int32(i)
 			}
 			for range draws {
-				var err error
-				if batch, err = s.SamplePoisson(batch, n, rate); err != nil {
-					t.Fatal(err)
-				}
+				batch = must.Get(s.SamplePoisson(batch, n, rate))(t)
 				in := make([]bool, n)
 				for _, i := range batch {
 					poisson[i]++

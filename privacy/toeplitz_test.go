@@ -130,9 +130,7 @@ func TestToeplitzRowError(t *testing.T) {
 		worst = max(worst, math.Abs(difference))
 	}
 	bound := f.RowError(size, off, rows)
-	if !(worst <= bound) || worst < 0.5*bound {
-		t.Errorf("error %v, bound %v", worst, bound)
-	}
+	must.Within(t, worst, 0.5*bound, bound, "error")
 	if rounding := f.RowError(size, 0, rows); !(rounding > 0) || rounding > 1e-10 {
 		t.Errorf("roundings alone: %v", rounding)
 	}

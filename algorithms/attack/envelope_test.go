@@ -32,9 +32,7 @@ func TestEnvelopesReplay(t *testing.T) {
 				}
 			}
 			data := attack.RandomRecords(n, 1, engine.UnitBounds(), 1)
-			if _, err := attack.Replay(a, plan, data, attack.Neighbours(data, 8, 2), 1); err != nil {
-				t.Errorf("%s, %s: %v", text, a.Info().Name, err)
-			}
+			must.Check(attack.Replay(a, plan, data, attack.Neighbours(data, 8, 2), 1))(t, text, ", ", a.Info().Name)
 		}
 	}
 }

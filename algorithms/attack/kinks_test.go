@@ -89,10 +89,7 @@ func TestKinksReplay(t *testing.T) {
 
 func kinkSpec(t *testing.T, p engine.Problem) algorithms.Spec {
 	t.Helper()
-	s, err := algorithms.NewSpec(cpu.Backend{}, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(algorithms.NewSpec(cpu.Backend{}, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
 	if !math.IsInf(s.Constants.Smoothness, 1) {
 		t.Fatalf("%s is smooth", p.Loss.Name())
 	}

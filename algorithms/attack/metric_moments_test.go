@@ -7,6 +7,7 @@ import (
 
 	"dyad/algorithms"
 	"dyad/engine"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -25,9 +26,8 @@ func TestMomentMetricReplays(t *testing.T) {
 			for i, a := range []algorithms.MomentMetric{{}, {CentreShare: 0.6, ClipRadius: 0.9 * b.FeatureNorm}, {ClipRadius: 2 * b.FeatureNorm}} {
 				p := metricPlan(t, a, shape[0], shape[1], b, 1)
 				data := RandomRecords(shape[0], shape[1], b, 5)
-				if _, err := Replay(a, p, data, Neighbours(data, 12, 6), 7); err != nil {
-					t.Errorf("%+v, n = %d, d = %d, options %d: %v", b, shape[0], shape[1], i, err)
-				}
+				must.Check(Replay(a, p, data, Neighbours(data, 12, 6), 7))(t, b, ", n = ", shape[0], ", d = ", shape[1],
+					", options ", i)
 			}
 		}
 	}
@@ -75,10 +75,7 @@ func TestReplayCatchesLeakyMetrics(t *testing.T) {
 		if i > 0 { // matrices that weigh more than is free
 			p.Moments().Scale *= 2
 		}
-		var err error
-		if last.Certificate, err = change(p.Moments().ClipRadius, p.Moments().Scale); err != nil {
-			t.Fatal(err)
-		}
+		last.Certificate = must.Get(change(p.Moments().ClipRadius, p.Moments().Scale))(t)
 		first, second := twoRecords(n, []float64{1 - 1e-9, 0, 0}, 1, []float64{1 - 1e-9, 0, 0}, -1)
 		if _, err := Replay(a, p, first, []*engine.Records{second}, 3); !errors.As(err, new(Violation)) {
 			t.Errorf("certificate %d: %v", i, err)

@@ -130,9 +130,7 @@ func TestLogisticGradientsAttainTheirCertificate(t *testing.T) {
 	}
 	data, neighbour := twoRecords(n, []float64{R, 0, 0}, 1, []float64{-R, 0, 0}, 1)
 	sure := engine.Query{Radius: R, W: []float64{0, 1, 0}, Intercept: -50}
-	if ratio := moved(data, neighbour, sure); ratio < 0.999 || ratio > 1 {
-		t.Errorf("the worst case attains %v", ratio)
-	}
+	must.Within(t, moved(data, neighbour, sure), 0.999, 1, "the worst case attains")
 }
 
 // Random neighbours for all kinds of options, n and d.
@@ -150,9 +148,8 @@ func TestMomentsReplay(t *testing.T) {
 				}
 				p := momentsPlan(t, a, n, d, delta)
 				data := RandomRecords(n, d, engine.UnitBounds(), 5)
-				if _, err := Replay(a, p, data, Neighbours(data, 12, 6), 7); err != nil {
-					t.Errorf("n = %d, d = %d, options %d, delta %v: %v", n, d, i, delta, err)
-				}
+				must.Check(Replay(a, p, data, Neighbours(data, 12, 6), 7))(t, "n = ", n, ", d = ", d, ", options ", i,
+					", delta ", delta)
 			}
 		}
 	}
@@ -170,9 +167,7 @@ func TestMomentsReplayBounds(t *testing.T) {
 				}
 				p := planOn(t, a, engine.Problem{N: n, D: d, Bounds: b, Loss: engine.Logistic{}, Radius: 0.5 / b.FeatureNorm}, 0.1, delta)
 				data := RandomRecords(n, d, b, 5)
-				if _, err := Replay(a, p, data, Neighbours(data, 12, 6), 7); err != nil {
-					t.Errorf("%+v, options %d, delta %v: %v", b, i, delta, err)
-				}
+				must.Check(Replay(a, p, data, Neighbours(data, 12, 6), 7))(t, b, ", options ", i, ", delta ", delta)
 			}
 		}
 	}
@@ -215,9 +210,8 @@ func TestMomentsDescentReplay(t *testing.T) {
 			for _, delta := range []float64{0, 1e-6} {
 				p := momentsPlan(t, a, n, d, delta)
 				data := RandomRecords(n, d, engine.UnitBounds(), 5)
-				if _, err := Replay(a, p, data, Neighbours(data, 12, 6), 7); err != nil {
-					t.Errorf("n = %d, d = %d, options %d, delta %v: %v", n, d, i, delta, err)
-				}
+				must.Check(Replay(a, p, data, Neighbours(data, 12, 6), 7))(t, "n = ", n, ", d = ", d, ", options ", i,
+					", delta ", delta)
 			}
 		}
 	}
@@ -277,10 +271,7 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 	}
 	p := momentsPlan(t, algorithms.Moments{Second: "full", Centre: make([]float64, d), Balance: 0.5}, n, d, 0)
 	last := &p.Releases[1]
-	var err error
-	if last.Certificate, err = (privacy.SecondMomentSum{Radius: p.Moments().ClipRadius, Dim: 1}).Certify(); err != nil {
-		t.Fatal(err)
-	}
+	last.Certificate = must.Get((privacy.SecondMomentSum{Radius: p.Moments().ClipRadius, Dim: 1}).Certify())(t)
 	R := p.Moments().ClipRadius
 	first, second := twoRecords(n, []float64{R, 0, 0}, 1, []float64{0, R, 0}, 1)
 	if _, err := Replay(a, p, first, []*engine.Records{second}, 3); !errors.As(err, new(Violation)) {
@@ -293,9 +284,7 @@ func TestReplayCatchesLeakyMoments(t *testing.T) {
 		p = momentsPlan(t, rare, n, d, 1e-5)
 		R, last = p.Moments().ClipRadius, &p.Releases[1]
 		if !sound {
-			if last.Certificate, err = (privacy.RecordSum{Radius: R / 2, Weight: 1, Name: "gradient"}).Certify(); err != nil {
-				t.Fatal(err)
-			}
+			last.Certificate = must.Get((privacy.RecordSum{Radius: R / 2, Weight: 1, Name: "gradient"}).Certify())(t)
 		}
 		first, second = twoRecords(n, []float64{R, 0, 0}, 1, []float64{-R, 0, 0}, 1)
 		if _, err := Replay(rare, p, first, []*engine.Records{second}, 3); errors.As(err, new(Violation)) == sound {

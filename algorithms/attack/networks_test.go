@@ -71,12 +71,9 @@ func TestNetworkReplays(t *testing.T) {
 					continue // one way within groups, which secret batches have none of
 				}
 				p = networkPlan(t, a, loss, n, d, personCap, groups...)
-				if p.Guarantee.Unit != "one person" {
-					t.Errorf("%s, way %d: the unit is %s", loss.Name(), i, p.Guarantee.Unit)
-				}
-				if _, err := attack.Replay(a, p, rows, attack.PersonNeighbours(rows, 6, personCap, 8), 9); err != nil {
-					t.Errorf("%s, way %d, persons in groups %v: %v", loss.Name(), i, groups, err)
-				}
+				must.Equal(t, p.Guarantee.Unit, "one person", "%s, way %d: the unit", loss.Name(), i)
+				must.Check(attack.Replay(a, p, rows, attack.PersonNeighbours(rows, 6, personCap, 8), 9))(t, loss.Name(),
+					", way ", i, ", persons in groups ", groups)
 			}
 		}
 	}
@@ -154,12 +151,7 @@ func TestNetworkDefectsAreCaught(t *testing.T) {
 	must.CheckDo(t, caught(a, p), "the control")
 	must.ErrDo(t, caught(peeking{a}, p), "an optimizer that sees gradients before their noise was not caught")
 	s := p.Spec
-	var err error
-	if s.Kernel, err = (unclipped{}).Plan(s.Kernel.Problem()); err != nil {
-		t.Fatal(err)
-	}
-	if p, err = a.Plan(s); err != nil {
-		t.Fatal(err)
-	}
+	s.Kernel = must.Get((unclipped{}).Plan(s.Kernel.Problem()))(t)
+	p = must.Get(a.Plan(s))(t)
 	must.ErrDo(t, caught(a, p), "Jacobians that are not clipped were not caught")
 }

@@ -226,9 +226,8 @@ func TestReplayCatchesSeededBugs(t *testing.T) {
 	// The sound algorithm passes on the same data sets.
 	for seed := uint64(0); seed < 20; seed++ {
 		data := attack.RandomRecords(20, 2, engine.UnitBounds(), seed)
-		if _, err := attack.Replay(algorithms.DPGDSC{}, p, data, attack.Neighbours(data, 12, seed), seed); err != nil {
-			t.Errorf("sound algorithm, data set %d: %v", seed, err)
-		}
+		must.Check(attack.Replay(algorithms.DPGDSC{}, p, data, attack.Neighbours(data, 12, seed), seed))(t,
+			"sound algorithm, data set ", seed)
 	}
 }
 

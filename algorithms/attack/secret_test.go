@@ -163,10 +163,7 @@ func TestReplayCatchesLostSecrets(t *testing.T) {
 // A pair sample is no option: the kernel of a plan on batches sums over all pairs within
 // records and refuses any other pairs.
 func TestBatchesOfPairsAreRefused(t *testing.T) {
-	p, err := algorithms.SubsampledDescent{Steps: 2, BatchRecords: 5}.Plan(spec(t, 20, 2, 0.5, 0, algorithms.Certified))
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must.Get(algorithms.SubsampledDescent{Steps: 2, BatchRecords: 5}.Plan(spec(t, 20, 2, 0.5, 0, algorithms.Certified)))(t)
 	ev := must.Get(p.Spec.Kernel.Bind(attack.RandomRecords(20, 2, engine.UnitBounds(), 1)))(t)
 	defer ev.Close()
 	for _, pairs := range []engine.Pairs{engine.AllPairs{N: 20}, engine.PrefixPairs{T: 5}, engine.SubsetPairs{N: 6}} {

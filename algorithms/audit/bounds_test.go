@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -95,9 +94,7 @@ func TestOneRunPValue(t *testing.T) {
 					worst = max(worst, sum/float64(i))
 				}
 				want := min(1, beta+2*float64(g.Canaries)*delta*worst)
-				if got := oneRunPValue(g, epsilon, delta); math.Abs(got-want) > 1e-9 {
-					t.Errorf("%+v epsilon %g delta %g: %g, want %g", g, epsilon, delta, got, want)
-				}
+				must.Near(t, oneRunPValue(g, epsilon, delta), want, 1e-9, "%+v epsilon %g delta %g", g, epsilon, delta)
 			}
 		}
 	}
@@ -148,9 +145,7 @@ func TestGaussianModelCovers(t *testing.T) {
 	if control <= 20 {
 		t.Errorf("half the width misses %d times only: the check is blind", control)
 	}
-	if s := gaussianModel([]float64{1, 1}, []float64{2, 2}, alpha); s.Lower != unlimited {
-		t.Errorf("no noise at all: %+v", s)
-	}
+	must.Equal(t, gaussianModel([]float64{1, 1}, []float64{2, 2}, alpha).Lower, unlimited, "no noise at all")
 }
 
 // The quantiles behind gaussianModel are right far into the tails: their tail
@@ -165,9 +160,7 @@ func TestQuantilesReachTheTails(t *testing.T) {
 				"chi-square, upper": chi.Survival(chi.Quantile(1 - alpha)),
 			} {
 				// 1 - alpha is rounded to 1.1e-16.
-				if math.Abs(tail-alpha) > 1e-6*alpha+1.2e-16 {
-					t.Errorf("%s, nu %g: the tail is %g, want %g", name, nu, tail, alpha)
-				}
+				must.Near(t, tail, alpha, 1e-6*alpha+1.2e-16, "%s, nu %g: the tail", name, nu)
 			}
 		}
 	}
@@ -226,9 +219,7 @@ func TestLookupAndWorkersKeepTheBits(t *testing.T) {
 		for i, workers := range []int{1, 3} {
 			bounds[i] = must.Get(Run(context.Background(), target, Options{Runs: sizes.Of(20, 50), Workers: workers}))(t)
 		}
-		if !slices.Equal(bounds[0].Bounds, bounds[1].Bounds) {
-			t.Errorf("%s: %+v with one worker, %+v with three", p.Algorithm, bounds[0].Bounds, bounds[1].Bounds)
-		}
+		must.Same(t, bounds[0].Bounds, bounds[1].Bounds, "%s: one worker and three", p.Algorithm)
 	}
 }
 
@@ -251,12 +242,8 @@ func TestBinomialTails(t *testing.T) {
 				}
 				// Lgamma of 2e5 is right to 1e-16 of 2e6.
 				tolerance := 1e-9 + 1e-15*float64(n)
-				if got := binomialAtMost(k, n, p); math.Abs(got-most) > tolerance*most {
-					t.Errorf("P(Bin(%d, %g) <= %d) = %g, want %g", n, p, k, got, most)
-				}
-				if got := binomialAtLeast(k, n, p); math.Abs(got-least) > tolerance*least {
-					t.Errorf("P(Bin(%d, %g) >= %d) = %g, want %g", n, p, k, got, least)
-				}
+				must.Near(t, binomialAtMost(k, n, p), most, tolerance*most, "P(Bin(%d, %g) <= %d)", n, p, k)
+				must.Near(t, binomialAtLeast(k, n, p), least, tolerance*least, "P(Bin(%d, %g) >= %d)", n, p, k)
 			}
 		}
 	}

@@ -215,7 +215,5 @@ func TestJointCertificatesAreComparedTogether(t *testing.T) {
 		t.Errorf("a move of %v", move)
 	}
 	target.Program.Rows = nil
-	if move, err := target.Move(t.Context()); err != nil || math.Abs(move-0.9*math.Sqrt(3)) > 1e-6 {
-		t.Errorf("a move of %v, %v", move, err)
-	}
+	must.Near(t, must.Get(target.Move(t.Context()))(t), 0.9*math.Sqrt(3), 1e-6, "a move")
 }

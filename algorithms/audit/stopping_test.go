@@ -48,9 +48,7 @@ func TestRunsOfASelectionAreReplayed(t *testing.T) {
 	if err != nil || !r.Holds() || !r.HalfRefuted {
 		t.Errorf("with power at %d runs: %+v, %v", power.RunsForHalf, r, err)
 	}
-	if move, err := target(1.25, 0, nothing).Move(t.Context()); err != nil || math.Abs(move-1.25) > 1e-9 {
-		t.Errorf("runs with 5/4 of what they were planned for: %v, %v", move, err)
-	}
+	must.Near(t, must.Get(target(1.25, 0, nothing).Move(t.Context()))(t), 1.25, 1e-9, "runs with 5/4 of the planned size")
 	must.Fail(target(1, 0, func(all float64) float64 { return all }).Move(t.Context()))(t, errMoreTold, "a result of the exact sums")
 	if _, err := target(1, 1, nothing).Move(t.Context()); !errors.As(err, new(attack.Violation)) {
 		t.Errorf("runs that tell the exact sums: %v", err)

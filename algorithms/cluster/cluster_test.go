@@ -2,7 +2,6 @@ package cluster_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -70,12 +69,8 @@ func TestStatedNoiseIsThatOfRuns(t *testing.T) {
 		centre += c.Centres[0][1] * c.Centres[0][1] / repeats
 		count += (c.Counts[0] - n) * (c.Counts[0] - n) / repeats
 	}
-	if r := math.Sqrt(count) / p.CountNoise; r < 0.85 || r > 1.15 {
-		t.Errorf("numbers have %v of the stated noise", r)
-	}
-	if r := math.Sqrt(3*centre) / p.CentreNoise; r < 0.85 || r > 1.15 {
-		t.Errorf("centres have %v of the stated noise", r)
-	}
+	must.Within(t, math.Sqrt(count)/p.CountNoise, 0.85, 1.15, "numbers have ... of the stated noise")
+	must.Within(t, math.Sqrt(3*centre)/p.CentreNoise, 0.85, 1.15, "centres have ... of the stated noise")
 }
 
 // A plan warns where noise swamps the centres, and with what it says would do it does not warn.
@@ -86,9 +81,7 @@ func TestSwampedPlansWarn(t *testing.T) {
 		t.Fatalf("warnings %q", w)
 	}
 	o.Records = int(float64(o.Records)*p.CentreNoise/0.25) + 1
-	if w := planOf(t, o).Warnings(); len(w) != 0 {
-		t.Errorf("with %d records: %q", o.Records, w)
-	}
+	must.Equal(t, len(planOf(t, o).Warnings()), 0, "with %d records", o.Records)
 }
 
 func TestPlansOutOfRangeAreRefused(t *testing.T) {
@@ -104,9 +97,7 @@ func TestPlansOutOfRangeAreRefused(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		if _, err := cluster.New(o); !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+		must.Fail(cluster.New(o))(t, must.All{algorithms.ErrAssumption, want})
 	}
 	p := planOf(t, good)
 	must.Err(p.Job(func(context.Context) ([]float64, error) { return make([]float64, 7), nil }).Train(context.Background(), nil, algorithms.Tracker{}))(t, "rows that do not fit the plan are clustered")

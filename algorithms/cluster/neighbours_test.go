@@ -90,14 +90,11 @@ func TestClusterSumsOfNeighbours(t *testing.T) {
 		{Records: 4, Clusters: 2, Dim: 2, Radius: 3e12, Budget: privacy.Budget{Epsilon: 3000, Delta: 1e-5}}, // with seeds
 		{Records: 4, Clusters: 2, Dim: 2, Radius: 1, Budget: privacy.Budget{Epsilon: 3}},
 	} {
-		if seeds := planned(t, o).Seeds; (seeds > 0) != (o.Budget.Epsilon == 3000) {
-			t.Errorf("%+v: %d seeds", o, seeds)
-		}
+		must.Equal(t, planned(t, o).Seeds > 0, o.Budget.Epsilon == 3000, "%+v: seeds", o)
 		for seed := range uint64(3) {
 			o.Seed, o.Rounds = seed, 3
-			if got := worstMove(t, o, nil); got > 1 || got < 0.9 {
-				t.Errorf("k = %d, r = %d: the worst neighbours move by %v of the certificate, want 0.9 to 1", o.Clusters, o.Dim, got)
-			}
+			must.Within(t, worstMove(t, o, nil), 0.9, 1,
+				"k = %d, r = %d: the worst neighbours move by ... of the certificate", o.Clusters, o.Dim)
 		}
 	}
 }

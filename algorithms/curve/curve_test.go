@@ -62,9 +62,7 @@ func TestPrivateCurveOfNeighbours(t *testing.T) {
 	c := privatePlan(t, data, 1e-5)
 	neighbours := attack.Neighbours(data, 30, 2)
 	worst := furthest(t, data, neighbours, c.Job)
-	if worst > 1 || worst < 0.05 {
-		t.Errorf("a release moves by %.3g of its certificate", worst)
-	}
+	must.Within(t, worst, 0.05, 1, "a release moves by ... of its certificate")
 	// A known defect: a split that depends on the records.
 	byLabel := func(r *engine.Records) algorithms.Job {
 		var order []int
@@ -92,9 +90,7 @@ func TestPrivateCurveChargesEveryRelease(t *testing.T) {
 		t.Errorf("%d runs of %.6g-GDP, together charged as %.6g", len(c.Options.Runs), mu, c.Guarantee.Mu)
 	}
 	for _, want := range []string{"constants of loss", "what it tells of these records is charged", "norm bound"} {
-		if !strings.Contains(strings.Join(c.Guarantee.Assumptions, "; "), want) {
-			t.Errorf("the guarantee does not assume %q", want)
-		}
+		must.Contains(t, strings.Join(c.Guarantee.Assumptions, "; "), want, "the guarantee does not assume")
 	}
 	out, err := algorithms.Execute(context.Background(), c.Job(attack.RandomRecords(40, 3, engine.UnitBounds(), 1)), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
 	if err != nil {

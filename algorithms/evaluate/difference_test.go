@@ -127,10 +127,7 @@ func TestDifferenceIntervalsCover(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	auc := func(gain float64) float64 { return 0.5 * math.Erfc(-gain/2) } // of N(gain, 1) against N(0, 1)
 	for _, delta := range []float64{1e-6, 0} {
-		p, err := New(Options{Records: 1500, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, Compared: "other"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must.Get(New(Options{Records: 1500, Budget: privacy.Budget{Epsilon: 1, Delta: delta}, Compared: "other"}))(t)
 		truth, covered, runs := auc(1.3)-auc(1), 0, 150
 		naive := 0
 		for run := range runs {

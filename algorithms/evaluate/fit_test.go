@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dyad/algorithms/evaluate"
+	"dyad/internal/must"
 	"dyad/privacy"
 )
 
@@ -70,8 +71,7 @@ func TestExpectedIntervals(t *testing.T) {
 			width += (f.AUC.High - f.AUC.Low) / repeats
 		}
 		expected := p.Expect(0.5*math.Erfc(-0.5), 1.0/3, 0.95)
-		if got := expected.High - expected.Low; math.Abs(got/width-1) > 0.2 {
-			t.Errorf("n = %d, epsilon = %v: %v wide, and %v on the average", o.Records, o.Budget.Epsilon, got, width)
-		}
+		must.Near(t, (expected.High-expected.Low)/width, 1, 0.2,
+			"n = %d, epsilon = %v: width over the width of %v on the average", o.Records, o.Budget.Epsilon, width)
 	}
 }

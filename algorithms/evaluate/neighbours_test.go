@@ -68,17 +68,15 @@ func TestClassPairSumsOfNeighbours(t *testing.T) {
 		for _, l1 := range []bool{false, true} {
 			s := privacy.ClassPairSum{Records: n, Levels: 1, Counted: true, Manhattan: l1, Name: rankName}
 			c := must.Get(s.Certify())(t)
-			if got := worst(n, rankQuery(s.CountWeight()), l1); got != c.Sensitivity() {
-				t.Errorf("n %d, L1 %v: the worst neighbours move by %v, the certificate is %v", n, l1, got, c.Sensitivity())
-			}
+			must.Equal(t, worst(n, rankQuery(s.CountWeight()), l1), c.Sensitivity(),
+				"n %d, L1 %v: the worst neighbours move", n, l1)
 			if n > 3 {
 				continue // the sum of losses is slower
 			}
 			c = must.Get((privacy.ClassPairSum{Records: n, Levels: lossLevels, Manhattan: l1, Name: lossName}).Certify())(t)
 			steep := &ClampedLoss{Phi: func(u float64) float64 { return -1e6 * u }, Low: -1, High: 3}
-			if got := worst(n, func(d Data) []float64 { return []float64{d.lossSum(steep, 1)} }, l1); got != c.Sensitivity() {
-				t.Errorf("n %d: a steep loss moves by %v, the certificate is %v", n, got, c.Sensitivity())
-			}
+			must.Equal(t, worst(n, func(d Data) []float64 { return []float64{d.lossSum(steep, 1)} }, l1),
+				c.Sensitivity(), "n %d: a steep loss", n)
 		}
 	}
 }
@@ -135,9 +133,7 @@ func TestCellsOfNeighbours(t *testing.T) {
 		c := must.Get(privacy.CellCounts{Cells: 1, Manhattan: l1, Name: cellsName}.Certify())(t)
 		for _, thresholds := range [][]float64{{0}, {-1, 0, 0, 0.5}, {-0.5, 0.25, 1}} {
 			got := worst(3, cellsQuery(thresholds...), l1)
-			if got > c.Sensitivity() || got < c.Sensitivity()*(1-1e-12) {
-				t.Errorf("thresholds %v, L1 %v: moves by %v, certificate %v", thresholds, l1, got, c.Sensitivity())
-			}
+			must.Within(t, got, c.Sensitivity()*(1-1e-12), c.Sensitivity(), "thresholds %v, L1 %v", thresholds, l1)
 		}
 	}
 }
@@ -169,9 +165,8 @@ func TestDefectsOfCellsAreFound(t *testing.T) {
 
 func TestScoreSumsOfNeighbours(t *testing.T) {
 	c := must.Get(privacy.ScoreSum{Levels: scoreLevels, Name: centreName}.Certify())(t)
-	if got := worst(3, func(d Data) []float64 { return []float64{d.centreSum(1)} }, false); got != c.Sensitivity() {
-		t.Errorf("the centre moves by %v, certificate %v", got, c.Sensitivity())
-	}
+	must.Equal(t, worst(3, func(d Data) []float64 { return []float64{d.centreSum(1)} }, false), c.Sensitivity(),
+		"the centre")
 	for _, centre := range []int{-scoreLevels, -7, 0, scoreLevels} {
 		got := worst(2, func(d Data) []float64 { return []float64{d.spreadSum(1, centre)} }, false)
 		if got > c.Sensitivity() || centre == scoreLevels && got != c.Sensitivity() {
@@ -191,9 +186,8 @@ func TestRightCountsOfNeighbours(t *testing.T) {
 		Data{Correct: correct}.right(b)
 		for _, l1 := range []bool{false, true} {
 			c := must.Get(privacy.RightCounts{Classifiers: m, Manhattan: l1}.Certify())(t)
-			if got := distance(a, b, l1); got > c.Sensitivity() || got < c.Sensitivity()*(1-1e-12) {
-				t.Errorf("%d classifiers, L1 %v: one record moves them by %v, certificate %v", m, l1, got, c.Sensitivity())
-			}
+			must.Within(t, distance(a, b, l1), c.Sensitivity()*(1-1e-12), c.Sensitivity(),
+				"%d classifiers, L1 %v: one record moves them", m, l1)
 		}
 	}
 }

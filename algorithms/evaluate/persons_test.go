@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"dyad/algorithms"
@@ -85,9 +84,8 @@ func TestFiguresOfReplacedPersons(t *testing.T) {
 			}
 			certificate := must.Get(c.Certify())(t)
 			query := personQueries(k)[name]
-			if got := worstPersons(n, query, l1); got > certificate.Sensitivity() || got < certificate.Sensitivity()*(1-1e-9) {
-				t.Errorf("%s, L1 %v: the worst persons move it by %v, the certificate is %v", name, l1, got, certificate.Sensitivity())
-			}
+			must.Within(t, worstPersons(n, query, l1), certificate.Sensitivity()*(1-1e-9), certificate.Sensitivity(),
+				"%s, L1 %v: the worst persons move it", name, l1)
 			// The known defect: every row weighs what a person does.
 			rows := func(d Data) []float64 {
 				for i := range d.weight {
@@ -158,22 +156,16 @@ func TestPersonSumsAreExact(t *testing.T) {
 		}
 		want, _ := rank.Float64()
 		wantLoss, _ := losses.Float64()
-		if got := d.ranks().Sum; got != want {
-			t.Errorf("trial %d: rank sum %v, want %v", trial, got, want)
-		}
+		must.Equal(t, d.ranks().Sum, want, "trial %d: rank sum", trial)
 		ranks, err := d.Ranks(len(all), 20)
 		if below := new(big.Rat).Sub(rank, new(big.Rat).SetInt64(ranks.Floor)); err != nil || below.Sign() < 0 || below.Cmp(big.NewRat(1, 1)) >= 0 {
 			t.Errorf("trial %d: rank sum %v rounded down is %d: %v", trial, rank, ranks.Floor, err)
 		}
-		if got := d.lossSum(loss, 1); got != wantLoss {
-			t.Errorf("trial %d: sum of losses %v, want %v", trial, got, wantLoss)
-		}
+		must.Equal(t, d.lossSum(loss, 1), wantLoss, "trial %d: sum of losses", trial)
 	}
 	for _, m := range []int{1, 7, 16, 17, 1000, shareUnit + 5} {
 		alone, among := shares([]int{0, m}), shares([]int{0, 3, 3 + m, 4 + m})
-		if !slices.Equal(alone, among[3:3+m]) {
-			t.Errorf("%d rows: the shares depend on others", m)
-		}
+		must.Same(t, alone, among[3:3+m], "%d rows: the shares depend on others", m)
 	}
 }
 

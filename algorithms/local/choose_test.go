@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"strings"
 	"testing"
 
 	"dyad/algorithms/local"
@@ -26,16 +25,11 @@ func TestChoosingLambdaIsCharged(t *testing.T) {
 	if want := 2 * (2*2*2 + 2 + 2.0); g.Kind != privacy.LocalDP || g.Epsilon < want || g.Epsilon > want*1.0001 {
 		t.Errorf("%v with epsilon %v, want %v", g.Kind, g.Epsilon, want)
 	}
-	if !strings.Contains(g.Released, "the user's 12 messages") {
-		t.Errorf("released: %s, want 12 messages", g.Released)
-	}
+	must.Contains(t, g.Released, "the user's 12 messages", "released")
 	// The answers are unbiased where the training is stable: with labels only.
 	stable := p
 	stable.Method = local.PrestigeLabel
-	c2, err := local.ChooseL2(context.Background(), stable, []float64{1, 0.1}, 2, records, privacy.NewSeededSource(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c2 := must.Get(local.ChooseL2(context.Background(), stable, []float64{1, 0.1}, 2, records, privacy.NewSeededSource(3)))(t)
 	stable.L2 = 0.1
 	of := make([]int32, records.Len())
 	for i := range of {

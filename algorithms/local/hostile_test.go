@@ -96,9 +96,8 @@ func TestHostileProtocolEnds(t *testing.T) {
 	}()
 	select {
 	case q := <-planned:
-		if w := strings.Join(q.Guarantee.Warnings, " "); !strings.Contains(w, "the first 1000000 epochs") {
-			t.Errorf("warnings %q do not count the epochs", w)
-		}
+		must.Contains(t, strings.Join(q.Guarantee.Warnings, " "), "the first 1000000 epochs",
+			"warnings do not count the epochs")
 	case <-time.After(20 * time.Second):
 		t.Fatal("the plan takes too long")
 	}

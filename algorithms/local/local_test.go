@@ -96,9 +96,7 @@ func TestMethodsLearn(t *testing.T) {
 		if a := max(accuracy(st.W, test), accuracy(st.Average(), test)); a < want {
 			t.Errorf("%s: accuracy %v at epsilon 2 a visit, want at least %v", m, a, want)
 		}
-		if err := plan(t, p).Validate(st); err != nil {
-			t.Errorf("%s: the final state is refused: %v", m, err)
-		}
+		must.CheckDo(t, plan(t, p).Validate(st), m, ": the final state is refused")
 	}
 	// Control: at an epsilon of nearly 0 a private method learns nothing.
 	p := protocol(local.DJW)
@@ -187,9 +185,7 @@ func TestSendAlwaysHidesTheMask(t *testing.T) {
 		return hits
 	}
 	in, out := float64(choose(1))/n, float64(choose(0.01))/n
-	if math.Abs(out-0.5) > 0.01 {
-		t.Errorf("a masked record's messages point to one side with probability %v, want 1/2", out)
-	}
+	must.Near(t, out, 0.5, 0.01, "a masked record's messages point to one side with probability")
 	if want := 2 / (1 + math.Exp(-1)); math.Abs(in/out-want) > 0.02*want {
 		t.Errorf("odds %v of a selected against a masked record, want %v", in/out, want)
 	}
@@ -313,13 +309,9 @@ func TestBatchAveragesPrivatisedGradients(t *testing.T) {
 func TestThresholdSchedule(t *testing.T) {
 	q := plan(t, protocol(local.Prestige))
 	for i, want := range []float64{1.5, 0.5, 0.5 - math.Sqrt2, 0.5 - math.Sqrt2 - math.Sqrt(3)} {
-		if got := q.ThresholdAt(i + 1); math.Abs(got-want) > 1e-12 {
-			t.Errorf("epoch %d: threshold %v, want %v", i+1, got, want)
-		}
+		must.Near(t, q.ThresholdAt(i+1), want, 1e-12, "epoch %d: threshold", i+1)
 	}
-	if e, err := local.KWIKEpochs(2, 1, 0.01); err != nil || e != 10 {
-		t.Errorf("KWIK epochs %v, %v, want 10", e, err)
-	}
+	must.Equal(t, must.Get(local.KWIKEpochs(2, 1, 0.01))(t), 10, "KWIK epochs")
 	must.Err(local.KWIKEpochs(2, 1, 1))(t, "delta 1 was accepted")
 }
 

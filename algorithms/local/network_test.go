@@ -2,7 +2,6 @@ package local_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -255,9 +254,8 @@ func TestUsersOfNetworks(t *testing.T) {
 	p.Users = int(q.SmallestUsers())
 	plan(t, p)
 	p.Users--
-	if _, err := p.Plan(); !errors.Is(err, local.ErrProtocol) || !strings.Contains(err.Error(), fmt.Sprintf("at least %.0f users", q.SmallestUsers())) {
-		t.Errorf("%d users: %v, want a refusal that says how many it takes", p.Users, err)
-	}
+	must.Fail(p.Plan())(t, must.All{local.ErrProtocol, fmt.Sprintf("at least %.0f users", q.SmallestUsers())}, p.Users,
+		" users")
 	// Without a private direction there is no such rule, nor for linear models.
 	for _, m := range []local.Method{local.PrestigeLabel, local.SGD} {
 		p := networkProtocol(m, 8)
@@ -290,9 +288,7 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 	} {
 		p := networkProtocol(local.DJW, 4)
 		c.change(&p)
-		if _, err := p.Plan(); !errors.Is(err, local.ErrProtocol) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want ErrProtocol with %q", name, err, c.says)
-		}
+		must.Fail(p.Plan())(t, must.All{local.ErrProtocol, c.says}, name)
 	}
 	p := networkProtocol(local.DJW, 4)
 	must.FailDo(t, local.CheckChoice(p, []float64{0.1, 1}, 2, 200), local.ErrProtocol, "lambda of a network")

@@ -33,9 +33,7 @@ func (f *fixture) refusedState(t testing.TB, what, says string) {
 	e := f.run(t, f.stream("resume")...)
 	e.Want(t, what, exitInput, says)
 	f.wantReleases(t, e, nil)
-	if f.get(t, "ledger/ledger.jsonl") != before {
-		t.Errorf("%s: the ledger was changed", what)
-	}
+	must.Equal(t, f.get(t, "ledger/ledger.jsonl"), before, "%s: the ledger was changed", what)
 }
 
 // attackCount copies the state after release 4 of a stream and kills it at a later stage.

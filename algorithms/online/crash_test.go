@@ -223,9 +223,7 @@ func releasesOf(t testing.TB, e crash.Ended) map[int][]float64 {
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if r.Records != 10+10*r.Release {
-			t.Errorf("release %d after %d records", r.Release, r.Records)
-		}
+		must.Equal(t, r.Records, 10+10*r.Release, "release %d after records", r.Release)
 		all[r.Release] = r.Weights
 	}
 	return all
@@ -323,9 +321,7 @@ func (f *fixture) check(t testing.TB, c cell, e crash.Ended) {
 		next.Want(t, "going on", exitOK, "100 records taken, 9 releases")
 	}
 	sameReleases(t, seen, releasesOf(t, next))
-	if len(seen) != releases {
-		t.Errorf("%d of %d releases were ever written", len(seen), releases)
-	}
+	must.Equal(t, len(seen), releases, "releases ever written")
 	last := f.run(t, f.stream("resume")...)
 	last.Want(t, "resume after the end", exitInput, "was released on")
 	f.wantReleases(t, last, nil)

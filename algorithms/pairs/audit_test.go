@@ -195,10 +195,7 @@ func TestAuditOfPerturbedInputs(t *testing.T) {
 			if !r.Holds() || !testing.Short() && r.LowerBound < sizes.Of(0.2, 0.3) {
 				t.Errorf("epsilon at least %v of 1", r.LowerBound)
 			}
-			target, err := audit.WorstPairs(context.Background(), planOf(t, spec(c.method, 3, c.kappa, c.byClass)), 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			target := must.Get(audit.WorstPairs(context.Background(), planOf(t, spec(c.method, 3, c.kappa, c.byClass)), 0))(t)
 			target.Program.Guarantee.Epsilon = 1
 			if r := run(t, target, 20_000); r.Holds() {
 				t.Errorf("spending 3 passes for 1: %+v", r.Bounds)

@@ -39,21 +39,15 @@ func TestSharesAreSpent(t *testing.T) {
 	apart := every * float64(s.Kappa) * stairLoss(stairs, 1)
 	least := every * float64(s.Kappa) * stairLoss(stairs, 1.0/256)
 	for name, loss := range map[string]float64{"in one batch": together, "in batches of their own": apart, "moved by next to nothing": least} {
-		if math.Abs(loss-s.Budget.Epsilon) > 1e-9 {
-			t.Errorf("SCDF, pairs %s: loss %v, want %v", name, loss, s.Budget.Epsilon)
-		}
+		must.Near(t, loss, s.Budget.Epsilon, 1e-9, "SCDF, pairs %s: loss", name)
 	}
 	c := coin.Size()
 	heads := func(t float64) float64 { return 0.5 + t/(2*c) }
-	if loss := every * float64(s.Kappa) * math.Log(heads(1)/heads(-1)); math.Abs(loss-s.Budget.Epsilon) > 1e-9 {
-		t.Errorf("Duchi: loss %v, want %v", loss, s.Budget.Epsilon)
-	}
+	must.Near(t, every*float64(s.Kappa)*math.Log(heads(1)/heads(-1)), s.Budget.Epsilon, 1e-9, "Duchi: loss")
 	s.Batch, s.Kappa = 100, 5 // two batches: a coin of each changes, whatever kappa is
 	_, coin = s.Shares()
 	c = coin.Size()
-	if loss := every * 2 * math.Log(heads(1)/heads(-1)); math.Abs(loss-s.Budget.Epsilon) > 1e-9 {
-		t.Errorf("Duchi in two batches: loss %v, want %v", loss, s.Budget.Epsilon)
-	}
+	must.Near(t, every*2*math.Log(heads(1)/heads(-1)), s.Budget.Epsilon, 1e-9, "Duchi in two batches: loss")
 }
 
 // TestMechanisms: the numbers of bench/results/pairs-mechanisms.csv at epsilon 0.5 come out, and what has no comparison is refused.
@@ -66,9 +60,7 @@ func TestMechanisms(t *testing.T) {
 	all := must.Get(p.Mechanisms())(t)
 	want := map[string]float64{"K-norm": 1.84, "Laplace": 0.113137, "SCDF": 59.7364, "Duchi": 2112}
 	for _, m := range all {
-		if math.Abs(m.RMS/want[m.Name]-1) > 2e-4 {
-			t.Errorf("%s: %v, want %v", m.Name, m.RMS, want[m.Name])
-		}
+		must.Near(t, m.RMS/want[m.Name], 1, 2e-4, "%s: %v, want %v", m.Name, m.RMS, want[m.Name])
 		delete(want, m.Name)
 	}
 	if len(want) > 0 {

@@ -2,11 +2,9 @@ package pairs_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -66,10 +64,7 @@ func TestAuditOfPairMoments(t *testing.T) {
 		"one sum alone": {Group: 3, Radius: math.Pow(0.5, 0.25)}, "no count": {Group: 3, Radius: 1},
 	} {
 		p := planOf(t, moments(gauss(star(pairs.Individual, 3))))
-		var err error
-		if p.Releases[0].Certificate, err = change.Certify(); err != nil {
-			t.Fatal(err)
-		}
+		p.Releases[0].Certificate = must.Get(change.Certify())(t)
 		if r := attacked(t, p, 0, 400); !r.Exceeds() {
 			t.Errorf("certificate with %s: the worst case moves %v of it", name, r.Move)
 		}
@@ -145,8 +140,6 @@ func TestMomentsOfPairsRefuse(t *testing.T) {
 	} {
 		s := moments(certified())
 		change(&s)
-		if _, err := s.Plan(); !errors.Is(err, pairs.ErrPlan) || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want ErrPlan about %q", err, says)
-		}
+		must.Fail(s.Plan())(t, must.All{pairs.ErrPlan, says})
 	}
 }

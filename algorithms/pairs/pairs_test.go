@@ -2,12 +2,10 @@ package pairs_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -124,9 +122,7 @@ func everyIndividual(t *testing.T, name string, p *pairs.Plan, x []float64, g *p
 		}
 		closest = max(closest, replayed(t, p, base, newData(t, s, other, g, flipped))/p.Certificate().Sensitivity())
 	}
-	if !(closest <= 1) || closest < 0.25 {
-		t.Errorf("%s: an individual moves the releases by %v of the certificate, want 0.25 to 1", name, closest)
-	}
+	must.Within(t, closest, 0.25, 1, "%s: an individual moves the releases by ... of the certificate", name)
 }
 
 // Replacing one individual moves all releases together by no more than the certificate, for every noise and rule; some
@@ -166,9 +162,7 @@ func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p 
 // certified mode. The printed algorithm reaches d' eps', and says so.
 func TestAdversarialPair(t *testing.T) {
 	reached, p := adversarial(t, algorithms.Certified)
-	if reached > 0.4*(1+1e-9) || reached < 0.3 {
-		t.Errorf("certified: the adversarial pair reaches epsilon %v of 0.4", reached)
-	}
+	must.Within(t, reached, 0.3, 0.4*(1+1e-9), "certified: the adversarial pair reaches epsilon ... of 0.4")
 	if p.Guarantee.Epsilon > 0.4 {
 		t.Errorf("certified: epsilon %v of 0.4", p.Guarantee.Epsilon)
 	}
@@ -203,9 +197,7 @@ func TestPlansRefuse(t *testing.T) {
 	} {
 		s := certified()
 		c.change(&s)
-		if _, err := s.Plan(); !errors.Is(err, pairs.ErrPlan) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want ErrPlan about %q", name, err, c.says)
-		}
+		must.Fail(s.Plan())(t, must.All{pairs.ErrPlan, c.says}, name)
 	}
 	// A degree above kappa is refused for individuals and nothing is charged.
 	s := certified()
@@ -249,9 +241,8 @@ func TestRunLearns(t *testing.T) {
 func TestStepRules(t *testing.T) {
 	s := certified()
 	s.PrintedSteps = true
-	if planOf(t, s).Guarantee.Epsilon != planOf(t, certified()).Guarantee.Epsilon {
-		t.Error("the step rule changes the guarantee")
-	}
+	must.Equal(t, planOf(t, s).Guarantee.Epsilon, planOf(t, certified()).Guarantee.Epsilon,
+		"the step rule changes the guarantee")
 }
 
 // meanLoss is the mean contrastive loss of margin 1 over all pairs at a matrix.

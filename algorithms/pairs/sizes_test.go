@@ -90,9 +90,7 @@ func TestPairsOfEverySize(t *testing.T) {
 			for _, other := range []*embedding.Data{newData(t, s, x, g, one), newData(t, s, x, g, flipped), newData(t, s, opposite(s, x, c.Unit), g, labels), newData(t, s, opposite(s, x, c.Unit), g, flipped)} {
 				closest = max(closest, replayed(t, p, data, other)/p.Certificate().Sensitivity())
 			}
-			if !(closest <= 1) || closest < 0.2 {
-				t.Errorf("%s, %v: an individual moves the releases by %v of the certificate", name, c, closest)
-			}
+			must.Within(t, closest, 0.2, 1, "%s, %v: an individual moves the releases by ... of the certificate", name, c)
 		}
 	}
 }
@@ -192,9 +190,8 @@ func TestPerturbedInputsOfEverySize(t *testing.T) {
 			for _, f := range flips {
 				total += f
 			}
-			if rate := total / float64(c.N*draws); rate < 0.1 || rate > 0.6 {
-				t.Errorf("%v, by class %v: %v of the labels are flipped at epsilon 0.5 for them", c, byClass, rate)
-			}
+			must.Within(t, total/float64(c.N*draws), 0.1, 0.6,
+				"%v, by class %v: ... of the labels are flipped at epsilon 0.5 for them", c, byClass)
 			const block = 16 // labels that stand next to each other
 			for v := 0; v < c.N; v += block {
 				sum, n := 0.0, min(block, c.N-v)

@@ -88,8 +88,7 @@ func TestSoftmaxDefectsAreCaught(t *testing.T) {
 			x, theta := signed(s, angle)
 			worst = max(worst, lastPairMoves(t, p, x, theta, c.build))
 		}
-		if (worst > 1.2*c.certified) != c.caught {
-			t.Errorf("%s: one pair moves the release by %v, certified %v", name, worst, c.certified)
-		}
+		must.Equal(t, worst > 1.2*c.certified, c.caught, "%s: one pair moves the release by %v, certified %v", name,
+			worst, c.certified)
 	}
 }

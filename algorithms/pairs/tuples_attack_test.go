@@ -63,9 +63,7 @@ func TestTheTupleCertificateIsAttained(t *testing.T) {
 	for name, c := range worstCases(2, 3) {
 		p := tuplePlan(t, c.spec)
 		j, certified := tupleMove(t, p, c.a, c.b, own), p.Certificate().Sensitivity()
-		if j > certified || j < 0.99*certified {
-			t.Errorf("%s: the worst case moves the releases by %v, certified %v", name, j, certified)
-		}
+		must.Within(t, j, 0.99*certified, certified, "%s: the worst case moves the releases", name)
 	}
 }
 

@@ -76,9 +76,7 @@ func TestAuditOfTuples(t *testing.T) {
 			other.classes[v], other.x[v*s.Dim] = 1-other.classes[v], -other.x[v*s.Dim]
 		}
 	}
-	if j := tupleMove(t, tuplePlan(t, s), base, other, own); j != 0 {
-		t.Errorf("an individual in no tuple moves the releases by %v", j)
-	}
+	must.Equal(t, tupleMove(t, tuplePlan(t, s), base, other, own), 0, "an individual in no tuple moves the releases")
 }
 
 // broken is the attack on p with sums that have a defect.
@@ -133,10 +131,7 @@ func TestSeededDefectsOfTuplesAreCaught(t *testing.T) {
 	sound := tuplePlan(t, all.spec)
 	n := all.spec.Individuals
 	for name, group := range map[string]int{"all pairs as one": 1, "all pairs as n/2": n / 2} {
-		c, err := privacy.PairGroup{Group: group, Batch: n * (n - 1) / 2, Batches: 1, Epochs: all.spec.Epochs}.Certify()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(privacy.PairGroup{Group: group, Batch: n * (n - 1) / 2, Batches: 1, Epochs: all.spec.Epochs}.Certify())(t)
 		bad := *sound
 		noise := must.Get(privacy.CalibrateGaussian(c, all.spec.Budget, 1))(t)
 		bad.Releases = algorithms.Releases{{Certificate: c, Noise: noise, Share: 1}}

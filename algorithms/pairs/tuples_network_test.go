@@ -133,9 +133,7 @@ func byRecord(t testing.TB, p *pairs.Plan, who people) pairs.BatchSum {
 func TestNetworkTupleDefectsAreCaught(t *testing.T) {
 	p, a, b := networkWorst(t)
 	certified := p.Certificate().Sensitivity()
-	if j := tupleMove(t, p, a, b, own); j > certified || j < 0.99*certified {
-		t.Errorf("the worst case moves the releases by %v, certified %v", j, certified)
-	}
+	must.Within(t, tupleMove(t, p, a, b, own), 0.99*certified, certified, "the worst case moves the releases")
 	drawn := func(s pairs.Spec, epoch int) []int32 { return members(t, s, epoch) }
 	for name, c := range map[string]struct {
 		build  builder
@@ -151,9 +149,8 @@ func TestNetworkTupleDefectsAreCaught(t *testing.T) {
 			return m
 		}, 1), true},
 	} {
-		if j := tupleMove(t, p, a, b, c.build); (j > 1.05*certified) != c.caught {
-			t.Errorf("%s: the releases move by %v, certified %v", name, j, certified)
-		}
+		must.Equal(t, tupleMove(t, p, a, b, c.build) > 1.05*certified, c.caught,
+			"%s: the releases move by, certified %v", name, certified)
 	}
 }
 
@@ -201,19 +198,14 @@ func TestNetworkTupleRuns(t *testing.T) {
 		}
 		w = run.Weights
 	}
-	sums, err := embedding.NewNetworkTuples(data, who.classes, s.Loss.(embedding.TupleLoss), s.Network.Model, 8, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sums := must.Get(embedding.NewNetworkTuples(data, who.classes, s.Loss.(embedding.TupleLoss), s.Network.Model, 8, 1))(t)
 	m := must.Get(embedding.DrawTuples(s.Individuals, 8, 99, 0))(t)
 	if before, after := sums.Objective(s.Network.Start, m), sums.Objective(w, m); !(after < 0.9*before) {
 		t.Errorf("the loss is %v at the start and %v after training", before, after)
 	}
 	inside := slices.Clone(w)
 	s.Network.Model.Project(inside)
-	if !slices.Equal(w, inside) {
-		t.Error("a layer is not in its ball")
-	}
+	must.Same(t, w, inside, "a layer is not in its ball")
 	other := s
 	net := *s.Network
 	net.Start = slices.Clone(net.Start)

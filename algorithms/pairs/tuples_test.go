@@ -2,7 +2,6 @@ package pairs_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -183,9 +182,7 @@ func TestTuplePlansRefuse(t *testing.T) {
 	} {
 		s := tupleSpec()
 		c.change(&s)
-		if _, err := s.Plan(); !errors.Is(err, pairs.ErrPlan) || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want ErrPlan about %q", name, err, c.says)
-		}
+		must.Fail(s.Plan())(t, must.All{pairs.ErrPlan, c.says}, name)
 	}
 }
 

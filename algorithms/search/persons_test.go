@@ -69,9 +69,8 @@ func TestChoiceOfReplacedPersons(t *testing.T) {
 		}
 		return s
 	}
-	if got := worst(func(r Records) [2]int64 { return sums(p, r) }); got > epsilon*(1+1e-12) || got < 0.95*epsilon {
-		t.Errorf("a choice moves by %v, want at most %v and nearly as much", got, epsilon)
-	}
+	must.Within(t, worst(func(r Records) [2]int64 { return sums(p, r) }), 0.95*epsilon, epsilon*(1+1e-12),
+		"a choice moves by, want at most %v and nearly as much", epsilon)
 	if got := worst(func(r Records) [2]int64 {
 		rows := *p // the known defect
 		rows.Options.Records, rows.Options.PersonRows = len(r.Positive), 0

@@ -139,9 +139,7 @@ func TestSearchPlansAreThoseOfSessions(t *testing.T) {
 				t.Errorf("%s, %q: %v", name, road, err)
 				continue
 			}
-			if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), p.Events()); err != nil {
-				t.Errorf("%s, %q: %v", name, road, err)
-			}
+			must.Check(privacy.NewPublicSession(privacy.NewSeededSource(1), p.Events()))(t, name, ", ", road)
 		}
 	}
 }
@@ -211,9 +209,8 @@ func TestSearchFindsTheBest(t *testing.T) {
 			}
 			exact := must.Get(evaluate.Data{Scores: scoresOf(all, found.Winner), Positive: classesOf(all)}.Ranks(len(all), 0))(t)
 			if found.AUC != 0 {
-				if auc := 0.5 + exact.Sum/(2*positivesOf(all)*(float64(len(all))-positivesOf(all))); math.Abs(found.AUC-auc) > 0.06 {
-					t.Errorf("AUC %v released, %v exact", found.AUC, auc)
-				}
+				must.Near(t, 0.5+exact.Sum/(2*positivesOf(all)*(float64(len(all))-positivesOf(all))), found.AUC, 0.06,
+					"AUC")
 			}
 		}
 		if right < trials*3/4 {

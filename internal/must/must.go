@@ -40,8 +40,15 @@ func Get2[A, B any](a A, b B, err error) func(t testing.TB, what ...any) (A, B) 
 }
 
 // FailDo reports an error of the test unless err matches want. If want is a text, err must contain it. If
-// want is an error, err must wrap it.
+// want is an error, err must wrap it. If want is All, err must match each of its elements.
 func FailDo(t testing.TB, err error, want any, what ...any) {
+	if all, ok := want.(All); ok {
+		t.Helper()
+		for _, each := range all {
+			FailDo(t, err, each, what...)
+		}
+		return
+	}
 	says, isText := want.(string)
 	if target, _ := want.(error); err == nil || isText && !strings.Contains(err.Error(), says) ||
 		!isText && !errors.Is(err, target) {

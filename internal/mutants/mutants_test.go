@@ -20,9 +20,7 @@ const root = "../.."
 // Every mutant applies to the code of today, makes other code, and names a test that is there.
 func TestMutantsApply(t *testing.T) {
 	all := must.Get(readMutants("patches"))(t)
-	if len(all) != fewest {
-		t.Errorf("%d mutants, want %d: the number does not fall, and grows here with a new one", len(all), fewest)
-	}
+	must.Equal(t, len(all), fewest, "mutants")
 	for _, m := range all {
 		files, err := m.Apply(root)
 		if err != nil {
@@ -85,8 +83,6 @@ func TestTouched(t *testing.T) {
 		"privacy/internal/sampler/sampler.go": true, "privacy/session_test.go": true, "internal/mutants/patches/halved.patch": true,
 		"privacy/internal/sampler/trial.go": false, "README.md": false,
 	} {
-		if m.touched([]string{file}) != want {
-			t.Errorf("a change of %s: %v, want %v", file, !want, want)
-		}
+		must.Equal(t, m.touched([]string{file}), want, "a change of %s: %v", file, !want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -92,9 +93,7 @@ func TestConvergentMuCoversTheExactLaw(t *testing.T) {
 	}{{0.25, 1, 40, 1.5811}, {0.25, 1, 400, 2.8284}, {0.25, 2, 400, 1.4142}, {0.5, 1, 400, 2}} {
 		const delta = 0.25 // gradient gap
 		mu := ConvergentMu(x.eta*delta, 1, 2, x.steps, x.eta*x.sigma)
-		if math.Abs(mu-x.mu) > 1e-4 {
-			t.Errorf("eta %v, sigma %v, T %d: mu %.6g, reference %v", x.eta, x.sigma, x.steps, mu, x.mu)
-		}
+		must.Near(t, mu, x.mu, 1e-4, "eta %v, sigma %v, T %d: mu", x.eta, x.sigma, x.steps)
 		p := lastState(x.eta*delta/2, x.eta*x.sigma, x.steps)
 		q := lastState(-x.eta*delta/2, x.eta*x.sigma, x.steps)
 		for _, epsilon := range []float64{0, 0.5, 1, 2} {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // The quantile is the last float64 at which the loss is at most eps, whatever point the search starts from.
@@ -18,9 +20,7 @@ func TestBetweenQuantileIsTheLastFloat(t *testing.T) {
 			t.Fatalf("%+v, %v: the losses at %v and the next float are %v and %v", d, eps, want, d.loss(want), d.loss(next))
 		}
 		for _, near := range []float64{-want, want * r.Float64(), 3 * want, 1e300, math.Inf(1)} {
-			if got := d.betweenQuantile(eps, near); got != want {
-				t.Errorf("%+v, %v: from %v the quantile is %v, from 0 %v", d, eps, near, got, want)
-			}
+			must.Equal(t, d.betweenQuantile(eps, near), want, "%+v, %v: from %v the quantile is, from 0", d, eps, near)
 		}
 	}
 }

@@ -68,9 +68,7 @@ func TestGroupSingleDelta(t *testing.T) {
 				"replaced": {account.SingleDelta(both, epsilon, false), hockeyStick(account.GaussianLaw, mix, opposite, epsilon)},
 				"reversed": {account.SingleDelta(both, epsilon, true), hockeyStick(account.GaussianLaw, opposite, mix, epsilon)},
 			} {
-				if math.Abs(v[0]-v[1]) > integrationError {
-					t.Errorf("%s, %+v, epsilon %v: %v, integral %v", name, c, epsilon, v[0], v[1])
-				}
+				must.Near(t, v[0], v[1], integrationError, "%s, %+v, epsilon %v", name, c, epsilon)
 			}
 		}
 	}
@@ -142,9 +140,7 @@ func TestGroupDominates(t *testing.T) {
 			worst = max(worst, planar(rate, epsilon, u, v), planar(rate, epsilon, v, u))
 		}
 		bound := account.SingleDelta(claim, epsilon, false)
-		if worst > bound+2e-4 || worst < bound-2e-4 {
-			t.Errorf("epsilon %v: worst %v, claimed %v", epsilon, worst, bound)
-		}
+		must.Within(t, worst, bound-2e-4, bound+2e-4, "epsilon %v: worst, claimed %v", epsilon, bound)
 		for name, defect := range map[string]account.PoissonEvent{
 			"one record of the group": groupEvent(1, m, rate, account.ReplaceOne),
 			"two of three":            groupEvent(2, m, rate, account.ReplaceOne),
@@ -246,9 +242,8 @@ func TestGroupLimits(t *testing.T) {
 		zero.Group = 0
 		a, b := pldOf(t, account.Repeat(one, 20)), pldOf(t, account.Repeat(zero, 20))
 		for _, epsilon := range []float64{0.1, 1, 3} {
-			if a.Delta(epsilon) != b.Delta(epsilon) {
-				t.Errorf("%s: a group of one record has another delta than a record", relation)
-			}
+			must.Equal(t, a.Delta(epsilon), b.Delta(epsilon),
+				"%s: a group of one record has another delta than a record", relation)
 		}
 		step := 2.0 // how often the sensitivity of one record
 		if relation == account.AddRemove {
@@ -262,9 +257,8 @@ func TestGroupLimits(t *testing.T) {
 		for _, epsilon := range []float64{0.1, 1, 3, 6} {
 			want := gaussian.Delta(epsilon)
 			for name, got := range map[string]float64{"rate 1": all.Delta(epsilon), "rate next to 1": next.Delta(epsilon)} {
-				if got < want*(1-1e-6) || got > want*1.01 {
-					t.Errorf("%s, %s, epsilon %v: %v, Gaussian of the whole group %v", relation, name, epsilon, got, want)
-				}
+				must.Within(t, got, want*(1-1e-6), want*1.01, "%s, %s, epsilon %v: Gaussian of the whole group %v",
+					relation, name, epsilon, want)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -40,9 +41,7 @@ func TestGroupSumsMissNothing(t *testing.T) {
 			}
 			want := top + math.Log(sum)
 			got, _ := d.groupMixLoss(x)
-			if math.Abs(got-want) > tolerance*(1+math.Abs(want)+far*far) {
-				t.Errorf("%+v, x = %g: loss %.17g, all parts %.17g", c, x, got, want)
-			}
+			must.Near(t, got, want, tolerance*(1+math.Abs(want)+far*far), "%+v, x = %g: loss", c, x)
 			if without := top + math.Log(sum-rest); rest > 0 && math.Abs(without-want) > control {
 				control = math.Abs(without - want)
 			}

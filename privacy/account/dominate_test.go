@@ -60,9 +60,8 @@ func TestSingleDelta(t *testing.T) {
 						"replaced": {account.SingleDelta(replaced, epsilon, false), hockeyStick(law, left, right, epsilon)},
 						"subset":   {account.SingleDelta(subset, epsilon, false), hockeyStick(law, mix, none, epsilon)},
 					} {
-						if math.Abs(c[0]-c[1]) > integrationError {
-							t.Errorf("%s %s, m %v, rate %v, epsilon %v: %v, integral %v", law, name, m, rate, epsilon, c[0], c[1])
-						}
+						must.Near(t, c[0], c[1], integrationError, "%s %s, m %v, rate %v, epsilon %v", law, name, m,
+							rate, epsilon)
 					}
 				}
 			}
@@ -222,9 +221,7 @@ func TestPLDSubsampledCompositions(t *testing.T) {
 		must.Do(t, a.Compose(c.event))
 		for _, epsilon := range []float64{0.05, 0.5, 1.5} {
 			low, got := lowerBound(c.tail, largest, 1200, count, epsilon), a.Delta(epsilon)
-			if got < low*(1-1e-9) || got > low*1.05+2e-5 {
-				t.Errorf("%s, epsilon %v: delta %v, lower bound %v", name, epsilon, got, low)
-			}
+			must.Within(t, got, low*(1-1e-9), low*1.05+2e-5, "%s, epsilon %v: delta, lower bound %v", name, epsilon, low)
 		}
 	}
 }

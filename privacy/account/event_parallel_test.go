@@ -19,9 +19,7 @@ func TestParallelEventCostsItsWorstPart(t *testing.T) {
 		return &a
 	}
 	near := func(what string, got, want float64) {
-		if got < want || got > want*(1+1e-12) {
-			t.Errorf("%s: %.15g, want %.15g", what, got, want)
-		}
+		must.Within(t, got, want, want*(1+1e-12), "%s", what)
 	}
 	parts := ParallelEvent{Parts: []Event{gauss(0.3), gauss(0.5), gauss(0.4)}}
 	near("mu of the parts", of(parts).Mu(), 0.5)

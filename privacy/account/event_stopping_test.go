@@ -127,9 +127,7 @@ func TestRandomStoppingIsAttained(t *testing.T) {
 		must.Do(t, claim.Compose(RandomStoppingEvent{Mu: c.mu, Runs: c.runs}))
 		says := claim.Epsilon(c.delta)
 		got := attackOf(c.mu, c.delta, uniformRuns(c.runs), uniformRuns(c.runs))
-		if got > says || got < c.share*says {
-			t.Errorf("mu %v, 1 to %d runs: epsilon %v is attained, %v claimed", c.mu, c.runs, got, says)
-		}
+		must.Within(t, got, c.share*says, says, "mu %v, 1 to %d runs: epsilon", c.mu, c.runs)
 		t.Logf("mu %v, 1 to %d runs, delta %v: %.1f %% of the claim is attained", c.mu, c.runs, c.delta, 100*got/says)
 		for name, weights := range map[string][2][]float64{
 			"the number is known":            {exactlyRuns(c.runs), exactlyRuns(c.runs)},

@@ -65,9 +65,7 @@ func TestPureGDPMuValues(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ epsilon, want float64 }{{0, 0}, {math.Inf(1), math.Inf(1)}, {-1, math.Inf(1)}, {math.NaN(), math.Inf(1)}} {
-		if got := account.PureGDPMu(c.epsilon); got != c.want {
-			t.Errorf("PureGDPMu(%v) = %v, want %v", c.epsilon, got, c.want)
-		}
+		must.Equal(t, account.PureGDPMu(c.epsilon), c.want, "PureGDPMu(%v)", c.epsilon)
 	}
 	if mu := account.PureGDPMu(1e4); math.Abs(mu-2*math.Sqrt(2e4)) > 1e-9*mu {
 		t.Errorf("PureGDPMu(1e4) = %v", mu)
@@ -93,13 +91,9 @@ func TestGDPComposesPureEvents(t *testing.T) {
 	// Pure releases alone: basic composition, at every delta, and delta = 0 too.
 	pure := compose(account.Repeat(account.PureEvent{Epsilon: 0.25}, 3), account.LaplaceEvent{Sensitivity: 1, Scale: 4})
 	for _, delta := range []float64{0, 1e-300, 1e-9} {
-		if e := pure.Epsilon(delta); e < 1 || e > 1+1e-14 {
-			t.Errorf("four releases of 0.25 are %v at delta %v, want 1", e, delta)
-		}
+		must.Within(t, pure.Epsilon(delta), 1, 1+1e-14, "four releases of 0.25 at delta %v", delta)
 	}
-	if d := pure.Delta(1 + 1e-13); d != 0 {
-		t.Errorf("delta above the pure epsilon is %v, want 0", d)
-	}
+	must.Equal(t, pure.Delta(1+1e-13), 0, "delta above the pure epsilon")
 	if d, tv := pure.Delta(0), math.Tanh(0.5); !(d > 0) || d > tv {
 		t.Errorf("delta(0) is %v, want at most %v", d, tv)
 	}
@@ -112,9 +106,7 @@ func TestGDPComposesPureEvents(t *testing.T) {
 	// Mixed.
 	both := compose(gauss, account.PureEvent{Epsilon: 0.5})
 	square := only.Mu()*only.Mu() + account.PureGDPMu(0.5)*account.PureGDPMu(0.5)
-	if got := both.Mu() * both.Mu(); got < square*(1-1e-15) || got > square*(1+1e-12) {
-		t.Errorf("mu^2 = %v, want %v", got, square)
-	}
+	must.Within(t, both.Mu()*both.Mu(), square*(1-1e-15), square*(1+1e-12), "mu^2, want %v", square)
 	for _, delta := range []float64{1e-9, 1e-5, 1e-2} {
 		e, alone := both.Epsilon(delta), only.Epsilon(delta)
 		if e <= alone || e > alone+0.5+1e-12 || e > account.GDPEpsilon(both.Mu(), delta) {

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/privacy/account"
 )
 
@@ -178,12 +179,8 @@ func TestGDPReferenceValues(t *testing.T) {
 		{1, 1. / 64, .577560}, {1, 1. / 512, .419846}, {1, 1e-5, .268051},
 		{2, 1e-5, .501552}, {2.5, 1e-5, .611994}, {1, 1e-6, .236704},
 	} {
-		if mu := account.GDPMu(r.epsilon, r.delta); math.Abs(mu-r.mu) > 5.1e-7 {
-			t.Errorf("GDPMu(%v, %v) = %v, want %v", r.epsilon, r.delta, mu, r.mu)
-		}
-		if e := account.GDPEpsilon(r.mu, r.delta); math.Abs(e-r.epsilon) > 1e-5 {
-			t.Errorf("GDPEpsilon(%v, %v) = %v, want %v", r.mu, r.delta, e, r.epsilon)
-		}
+		must.Near(t, account.GDPMu(r.epsilon, r.delta), r.mu, 5.1e-7, "GDPMu(%v, %v)", r.epsilon, r.delta)
+		must.Near(t, account.GDPEpsilon(r.mu, r.delta), r.epsilon, 1e-5, "GDPEpsilon(%v, %v)", r.mu, r.delta)
 	}
 }
 
@@ -231,9 +228,8 @@ func TestGDPMonotoneAndRoundTrips(t *testing.T) {
 			back := account.GDPEpsilon(mu, delta)
 			// Where delta hardly depends on epsilon (epsilon below mu), only the
 			// error relative to mu is small.
-			if back > epsilon*(1+1e-9)+1e-11*mu || back < epsilon*(1-1e-9)-1e-11*mu {
-				t.Errorf("GDPEpsilon(GDPMu(%v, %v)) = %v", epsilon, delta, back)
-			}
+			must.Within(t, back, epsilon*(1-1e-9)-1e-11*mu, epsilon*(1+1e-9)+1e-11*mu, "GDPEpsilon(GDPMu(%v, %v))",
+				epsilon, delta)
 			if got := account.GDPDelta(back, mu); got > delta {
 				t.Errorf("GDPDelta(GDPEpsilon(%v, %v) = %v) = %v", mu, delta, back, got)
 			}
@@ -275,9 +271,7 @@ func TestGDPExtremes(t *testing.T) {
 		{"epsilon, mu +Inf", account.GDPEpsilon(inf, 0.1), inf},
 		{"epsilon, delta above delta(0)", account.GDPEpsilon(0.1, 0.05), 0},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s = %v, want %v", c.name, c.got, c.want)
-		}
+		must.Equal(t, c.got, c.want, "%s", c.name)
 	}
 	for _, epsilon := range []float64{1e-320, 1e-100, 1e10, 1e300} {
 		for _, delta := range []float64{5e-324, 1e-290, 1e-5, 1 - 0x1p-53} {

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy/account"
 )
@@ -32,14 +33,11 @@ func TestMasses(t *testing.T) {
 			if a > 0 {
 				wantL = ha - hb
 			}
-			if got := account.LaplaceMass(a, b); math.Abs(got-wantL) > 1e-14*max(la, ha*float64(1-int(min(1, max(0, -a)))))+margin*wantL {
-				t.Errorf("Laplace (%v, %v]: %v, want %v", a, b, got, wantL)
-			}
+			must.Near(t, account.LaplaceMass(a, b), wantL,
+				1e-14*max(la, ha*float64(1-int(min(1, max(0, -a)))))+margin*wantL, "Laplace (%v, %v]", a, b)
 		}
 	}
-	if m := account.NormalMass(math.Inf(-1), math.Inf(1)); math.Abs(m-1) > 1e-15 {
-		t.Errorf("whole line: %v", m)
-	}
+	must.Near(t, account.NormalMass(math.Inf(-1), math.Inf(1)), 1, 1e-15, "whole line")
 	if account.NormalMass(2, 2) != 0 || account.LaplaceMass(3, 2) != 0 {
 		t.Error("an empty interval has mass")
 	}
@@ -65,9 +63,8 @@ func TestDiscreteGaussian(t *testing.T) {
 					want += max(0, g.PMF(k)-math.Exp(epsilon)*g.PMF(k+s))
 				}
 				got := g.Delta(epsilon, s)
-				if got < want*(1-1e-11)-1e-16 || got > want*(1+1e-9)+1e-15 {
-					t.Errorf("sigma %v, sensitivity %d, epsilon %v: %v, want %v", sigma, s, epsilon, got, want)
-				}
+				must.Within(t, got, want*(1-1e-11)-1e-16, want*(1+1e-9)+1e-15,
+					"sigma %v, sensitivity %d, epsilon %v: want %v", sigma, s, epsilon, want)
 				if bound := account.ZCDPDelta(epsilon, float64(s*s)/(2*sigma*sigma)); got > bound*(1+1e-12) {
 					t.Errorf("sigma %v, sensitivity %d, epsilon %v: %v is above the zCDP bound %v", sigma, s, epsilon, got, bound)
 				}
@@ -76,9 +73,8 @@ func TestDiscreteGaussian(t *testing.T) {
 	}
 	// The curve of the continuous law is not a bound: at sigma 1 the discrete law
 	// exceeds it by 31 % near epsilon 2.2 (docs/theory.md#lattice).
-	if ratio := (DiscreteGaussian{Sigma: 1}).Delta(2.2, 1) / account.GDPDelta(2.2, 1); ratio < 1.30 || ratio > 1.31 {
-		t.Errorf("discrete over continuous delta: %v", ratio)
-	}
+	must.Within(t, (DiscreteGaussian{Sigma: 1}).Delta(2.2, 1)/account.GDPDelta(2.2, 1), 1.30, 1.31,
+		"discrete over continuous delta")
 }
 
 func TestDiscreteLaplaceDelta(t *testing.T) {
@@ -91,9 +87,8 @@ func TestDiscreteLaplaceDelta(t *testing.T) {
 				for k := -2000; k <= 2000; k++ {
 					want += max(0, p(k)-math.Exp(epsilon)*p(k-s))
 				}
-				if got := DiscreteLaplaceDelta(epsilon, a, s); got < want*(1-1e-11)-1e-14 || got > want*(1+1e-10)+1e-14 {
-					t.Errorf("a %v, sensitivity %d, epsilon %v: %v, want %v", a, s, epsilon, got, want)
-				}
+				must.Within(t, DiscreteLaplaceDelta(epsilon, a, s), want*(1-1e-11)-1e-14, want*(1+1e-10)+1e-14,
+					"a %v, sensitivity %d, epsilon %v: want %v", a, s, epsilon, want)
 			}
 		}
 	}

@@ -66,17 +66,14 @@ func TestWideCellsDominate(t *testing.T) {
 				if got > want*1.01+1e-4 {
 					t.Errorf("%v, reversed %v, epsilon %v: %v is far above the exact %v", e, reversed, epsilon, got, want)
 				}
-				if c := cut.divergence(h, epsilon); c < floor || c > got+1.1e-6 {
-					t.Errorf("%v, reversed %v, epsilon %v: cut at 1e-6, %v becomes %v", e, reversed, epsilon, got, c)
-				}
+				must.Within(t, cut.divergence(h, epsilon), floor, got+1.1e-6,
+					"%v, reversed %v, epsilon %v: cut at 1e-6, %v becomes", e, reversed, epsilon, got)
 				caught[0] = caught[0] || lower.divergence(h, epsilon) < floor
 				caught[1] = caught[1] || lost.divergence(h, epsilon) < floor
 			}
 		}
 	}
-	if caught != [2]bool{true, true} {
-		t.Errorf("defects caught: %v", caught)
-	}
+	must.Equal(t, caught, [2]bool{true, true}, "defects caught")
 }
 
 // tail is the probability of losses above epsilon, for the rounding of an exact divergence.
@@ -101,9 +98,8 @@ func TestWideCellsCompose(t *testing.T) {
 		mu := math.Sqrt(float64(c.count)) / c.sigma
 		for _, epsilon := range []float64{0.1, 0.5, 1, 2, 4} {
 			want, got := GDPDelta(epsilon, mu), a.Delta(epsilon)
-			if got < want*(1-1e-11)-float64(c.count)*away || got > want*1.01+1e-9 {
-				t.Errorf("%+v: delta(%v) = %v, exact %v", c, epsilon, got, want)
-			}
+			must.Within(t, got, want*(1-1e-11)-float64(c.count)*away, want*1.01+1e-9, "%+v: delta(%v), exact %v", c,
+				epsilon, want)
 		}
 	}
 }
@@ -130,9 +126,7 @@ func TestAnswersOfEqualCells(t *testing.T) {
 		start := time.Now()
 		a := accountOf(t, c.e, c.count)
 		for i, delta := range []float64{1e-3, 1e-5, 1e-9} {
-			if got := a.Epsilon(delta); math.Abs(got-c.want[i]) > 2e-5*c.want[i] {
-				t.Errorf("%v x %d: epsilon(%g) = %v, on equal cells %v", c.e, c.count, delta, got, c.want[i])
-			}
+			must.Near(t, a.Epsilon(delta), c.want[i], 2e-5*c.want[i], "%v x %d: epsilon(%g)", c.e, c.count, delta)
 		}
 		t.Logf("%v x %d: %v", c.e, c.count, time.Since(start))
 	}

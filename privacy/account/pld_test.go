@@ -165,9 +165,7 @@ func TestPLDLaplace(t *testing.T) {
 			epsilon := share * c.m * float64(c.count)
 			low, got := lowerBound(tail, c.m, 1000, c.count, epsilon), a.Delta(epsilon)
 			// Rounding down by up to h loses at most a factor near exp(h) - 1 of what is left.
-			if got < low || got > low*1.01+2e-3*c.m*float64(c.count) {
-				t.Errorf("%+v, epsilon %v: delta %v, lower bound %v", c, epsilon, got, low)
-			}
+			must.Within(t, got, low, low*1.01+2e-3*c.m*float64(c.count), "%+v, epsilon %v: delta", c, epsilon)
 		}
 		if got, want := a.Epsilon(0), c.m*float64(c.count); got < want || got > want*(1+1e-14) {
 			t.Errorf("%+v: pure epsilon %v, want %v", c, got, want)
@@ -195,9 +193,8 @@ func TestPLDPure(t *testing.T) {
 					want += math.Exp(l1-l2-l3+float64(k)*math.Log(p)+float64(c.count-k)*math.Log1p(-p)) * -math.Expm1(epsilon-loss)
 				}
 			}
-			if got := a.Delta(epsilon); got < want*(1-1e-9) || got > want*1.01+1e-15 {
-				t.Errorf("%+v, epsilon %v: delta %v, exact %v", c, epsilon, got, want)
-			}
+			must.Within(t, a.Delta(epsilon), want*(1-1e-9), want*1.01+1e-15, "%+v, epsilon %v: delta, exact %v", c,
+				epsilon, want)
 		}
 	}
 }

@@ -34,9 +34,7 @@ func TestReplacedMoveDominates(t *testing.T) {
 		for _, epsilon := range []float64{0, 0.1, 0.8, 2.5} {
 			bound := account.SingleDelta(claim, epsilon, false)
 			worst := hockeyStick(account.GaussianLaw, centres(c.rate, c.m), centres(c.rate, c.m-c.r), epsilon)
-			if math.Abs(worst-bound) > integrationError+1e-9 {
-				t.Errorf("%+v, epsilon %v: the worst case has %v, claimed %v", c, epsilon, worst, bound)
-			}
+			must.Near(t, worst, bound, integrationError+1e-9, "%+v, epsilon %v: the worst case", c, epsilon)
 			for range tries / 10 {
 				b := c.m * (2*rng.Float64() - 1)
 				other := b + c.r*(2*rng.Float64()-1)
@@ -110,9 +108,7 @@ func TestReplacedMoveLimits(t *testing.T) {
 	epsilonOf := func(e account.Event) float64 { return pldOf(t, account.Repeat(e, count)).Epsilon(1e-6) }
 	close := func(what string, got, want float64) {
 		t.Helper()
-		if math.Abs(got/want-1) > 1e-4 {
-			t.Errorf("%s: epsilon %v, want %v", what, got, want)
-		}
+		must.Near(t, got/want, 1, 1e-4, "%s: epsilon %v, want %v", what, got, want)
 	}
 	close("two sensitivities", epsilonOf(replacedEvent(1, m, 2*m, rate)), epsilonOf(groupEvent(1, m, rate, account.ReplaceOne)))
 	close("one sensitivity", epsilonOf(replacedEvent(1, m, m, rate)), epsilonOf(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: m, Sigma: 1}, Batch: 1, Records: 8}))
@@ -145,9 +141,7 @@ func TestReplacedMoveLimits(t *testing.T) {
 func TestReplacedMoveIsRecorded(t *testing.T) {
 	for e, want := range map[account.PoissonEvent]bool{replacedEvent(1, 0.5, 0.75, 0.25): true, groupEvent(2, 0.5, 0.25, account.ReplaceOne): false} {
 		text := must.Get(account.Encode(e))(t)
-		if back := account.Decode(text); back != account.Event(e) {
-			t.Errorf("%s is read as %v, want %v", text, back, e)
-		}
+		must.Equal[account.Event](t, account.Decode(text), e, "%s is read as, want %v", text, e)
 		if got := string(text) != `{"kind":"poisson","sensitivity":0.5,"scale":1,"law":"gaussian","rate":0.25,"group":2,"count":1}`; got != want {
 			t.Errorf("%v is recorded as %s", e, text)
 		}

@@ -39,9 +39,7 @@ func TestPoissonRenyi(t *testing.T) {
 				got := account.PoissonRenyi(float64(alpha), m, q)
 				// The sum itself loses digits where it is near 1.
 				slack := 1e-12 * (1 + largest) * float64(alpha) / float64(alpha-1)
-				if got < want-slack || got > want*(1+1e-8)+slack {
-					t.Errorf("m %v, q %v, order %d: %v, want %v", m, q, alpha, got, want)
-				}
+				must.Within(t, got, want-slack, want*(1+1e-8)+slack, "m %v, q %v, order %d: want %v", m, q, alpha, want)
 			}
 		}
 	}
@@ -72,13 +70,9 @@ func TestSubsetRenyi(t *testing.T) {
 				})
 				want := math.Log1p(excess) / (alpha - 1)
 				got := account.SubsetRenyi(alpha, m, q)
-				if math.Abs(got-want) > 1e-8*want+1e-13/(alpha-1) {
-					t.Errorf("m %v, q %v, order %v: %v, want %v", m, q, alpha, got, want)
-				}
+				must.Near(t, got, want, 1e-8*want+1e-13/(alpha-1), "m %v, q %v, order %v", m, q, alpha)
 				// Between the direction without mirror and no subsampling.
-				if got < last || got > alpha*m*m/2 {
-					t.Errorf("m %v, q %v, order %v: %v must grow from %v and stay below %v", m, q, alpha, got, last, alpha*m*m/2)
-				}
+				must.Within(t, got, last, alpha*m*m/2, "m %v, q %v, order %v: ... the divergence", m, q, alpha)
 				last = got
 			}
 		}
@@ -151,9 +145,8 @@ func TestPureRenyiNearOne(t *testing.T) {
 		b, above := epsilon/2, alpha-1
 		want := math.Log1p(2*math.Sinh(alpha*b)*math.Sinh(above*b)/math.Cosh(b)) / above
 		got := account.PureRenyi(alpha, epsilon)
-		if got < want*(1-1e-14) || got > want*(1+1e-12)+1e-14*epsilon/above {
-			t.Errorf("order %v, epsilon %v: %v, want %v and no less", alpha, epsilon, got, want)
-		}
+		must.Within(t, got, want*(1-1e-14), want*(1+1e-12)+1e-14*epsilon/above,
+			"order %v, epsilon %v: want %v and no less", alpha, epsilon, want)
 	}
 }
 
@@ -163,9 +156,7 @@ func TestPureAndLaplaceRenyi(t *testing.T) {
 			p := 1 / (1 + math.Exp(-loss))
 			slack := 1e-13 * alpha / (alpha - 1)
 			want := account.FiniteRenyi(alpha, []float64{p, math.Exp(-loss) * p}, []float64{math.Exp(-loss) * p, p})
-			if got := account.PureRenyi(alpha, loss); math.Abs(got-want) > 1e-9*want+slack {
-				t.Errorf("pure epsilon %v, order %v: %v, want %v", loss, alpha, got, want)
-			}
+			must.Near(t, account.PureRenyi(alpha, loss), want, 1e-9*want+slack, "pure epsilon %v, order %v", loss, alpha)
 			// Atoms of probability 1/2 and exp(-loss)/2, and in between density
 			// exp((l-loss)/2)/4; the excess over 1 is integrated without cancellation.
 			g := func(l float64) float64 { return math.Expm1((alpha - 1) * l) }
@@ -198,9 +189,7 @@ func TestRDPAgainstPLD(t *testing.T) {
 		must.Do(t, errors.Join(pld.Compose(e), rdp.Compose(e)))
 		for _, delta := range []float64{1e-3, 1e-9} {
 			p, r := pld.Epsilon(delta), rdp.Epsilon(delta)
-			if !(p <= r*(1+1e-3)) || !(p >= 0.75*r) {
-				t.Errorf("%v, delta %v: PLD %v, RDP %v", e, delta, p, r)
-			}
+			must.Within(t, p, 0.75*r, r*(1+1e-3), "%v, delta %v: PLD, RDP %v", e, delta, r)
 		}
 	}
 }

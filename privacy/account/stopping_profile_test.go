@@ -125,9 +125,7 @@ func TestRandomStoppingBesideOthers(t *testing.T) {
 		if reached(says) > delta || reached(share*says) < delta {
 			t.Errorf("beside mu %v: epsilon %v is claimed; delta %v there and %v at %v of it", other, says, reached(says), reached(share*says), share)
 		}
-		if d := claim.Delta(says); math.Abs(d/delta-1) > 1e-6 {
-			t.Errorf("beside mu %v: delta %v at the epsilon of %v", other, d, delta)
-		}
+		must.Near(t, claim.Delta(says)/delta, 1, 1e-6, "beside mu %v: delta ... at the epsilon of %v", other, delta)
 	}
 }
 

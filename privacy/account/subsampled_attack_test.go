@@ -196,9 +196,8 @@ func TestBatchesBySecondPath(t *testing.T) {
 					continue
 				}
 				got := pld.Delta(epsilon)
-				if got < exact*(1-short) || got > exact*1.005+1e-12 {
-					t.Errorf("q %v, m %v, T %d, epsilon %v: PLD %.9g, brute force %.9g", c.q, c.m, count, epsilon, got, exact)
-				}
+				must.Within(t, got, exact*(1-short), exact*1.005+1e-12,
+					"q %v, m %v, T %d, epsilon %v: PLD, brute force %.9g", c.q, c.m, count, epsilon, exact)
 				if r := rdp.Delta(epsilon); count == 2 && c.m < 10 && r < exact*(1-short) {
 					t.Errorf("q %v, m %v, T %d, epsilon %v: RDP %.9g below brute force %.9g", c.q, c.m, count, epsilon, r, exact)
 				}
@@ -273,18 +272,16 @@ func TestBatchesAgainstReferences(t *testing.T) {
 		must.Do(t, errors.Join(a.Compose(e), r.Compose(e)))
 		for i, want := range c.delta {
 			got := a.Delta(c.epsilon[i])
-			if got < want*(1-c.tolerance) || got > want*1.02 {
-				t.Errorf("%v, epsilon %v: PLD %.9g, reference %.9g", e, c.epsilon[i], got, want)
-			}
+			must.Within(t, got, want*(1-c.tolerance), want*1.02, "%v, epsilon %v: PLD, reference %.9g", e, c.epsilon[i],
+				want)
 			if rdp := r.Delta(c.epsilon[i]); rdp < want*(1-c.tolerance) {
 				t.Errorf("%v, epsilon %v: RDP %.9g, reference %.9g", e, c.epsilon[i], rdp, want)
 			}
 			if i != 1 || testing.Short() {
 				continue
 			}
-			if epsilon := a.Epsilon(want); epsilon < c.epsilon[i]*(1-1e-4) || epsilon > c.epsilon[i]*1.02 {
-				t.Errorf("%v: epsilon %.9g at delta %.9g, reference %v", e, epsilon, want, c.epsilon[i])
-			}
+			must.Within(t, a.Epsilon(want), c.epsilon[i]*(1-1e-4), c.epsilon[i]*1.02,
+				"%v: epsilon at delta %.9g, reference %v", e, want, c.epsilon[i])
 		}
 	}
 }

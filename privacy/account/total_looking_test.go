@@ -44,9 +44,7 @@ func TestPlannedIsTheSmallestAccount(t *testing.T) {
 	var total Total
 	_ = total.Compose(gauss(GDPMu(1, 1e-5)))
 	_ = total.Compose(Repeat(PureEvent{Epsilon: 0.1}, 10))
-	if got := total.Planned(1e-5); got < 1.547 || got > 1.549 {
-		t.Errorf("(1, 1e-5) and ten pure 0.1: %v", got)
-	}
+	must.Within(t, total.Planned(1e-5), 1.547, 1.549, "(1, 1e-5) and ten pure 0.1")
 }
 
 // Exact profiles are no filter. After a randomised response each of two continuations keeps the exact total at delta:
@@ -78,9 +76,8 @@ func TestProfilesAreNoFilter(t *testing.T) {
 	mu := search(func(mu float64) bool {
 		return mu == 0 || p*GDPDelta(epsilon-first, mu)+(1-p)*GDPDelta(epsilon+first, mu) <= delta
 	})
-	if ratio := (p*yes(second, epsilon-first) + (1-p)*GDPDelta(epsilon+first, mu)) / delta; ratio < 1.4 || ratio > 1.5 {
-		t.Errorf("chosen by looking: %v times delta, want 1.4 to 1.5", ratio)
-	}
+	must.Within(t, (p*yes(second, epsilon-first)+(1-p)*GDPDelta(epsilon+first, mu))/delta, 1.4, 1.5,
+		"chosen by looking: ratio to the delta")
 	for name, a := range map[string]*Total{"response": total(response(second)), "Gaussian": total(gaussian(mu))} {
 		if a.Planned(delta) > epsilon*(1+1e-3) {
 			t.Errorf("%s: the exact total is %v", name, a.Planned(delta))

@@ -38,9 +38,7 @@ func TestZCDPConversion(t *testing.T) {
 	if e := account.ZCDPEpsilon(math.Inf(1), 0.1); !math.IsInf(e, 1) {
 		t.Errorf("infinite rho: %v", e)
 	}
-	if d := account.ZCDPDelta(math.NaN(), 1); d != 1 {
-		t.Errorf("epsilon NaN: %v", d)
-	}
+	must.Equal(t, account.ZCDPDelta(math.NaN(), 1), 1, "epsilon NaN")
 }
 
 func TestZCDPAccountant(t *testing.T) {
@@ -54,9 +52,7 @@ func TestZCDPAccountant(t *testing.T) {
 	} {
 		must.Do(t, a.Compose(e))
 	}
-	if rho := a.Rho(); rho < 3 || rho > 3*(1+1e-13) {
-		t.Errorf("rho = %v, want 3", rho)
-	}
+	must.Within(t, a.Rho(), 3, 3*(1+1e-13), "rho")
 	var pure account.ZCDP
 	must.Do(t, pure.Compose(account.Repeat(account.PureEvent{Epsilon: 3}, 2)))
 	if e := pure.Epsilon(0); e < 6 || e > 6*(1+1e-14) || pure.Epsilon(1e-9) > e || pure.Delta(6.1) != 0 {

@@ -41,9 +41,7 @@ func TestResolve(t *testing.T) {
 		"dangling": "real/absent", "folder/absent": "real/absent", "real/through": "real/absent", "new": "new", "real": "real",
 		"deep/../file": "real/file", "deep/../new": "real/new",
 	} {
-		if got, err := Resolve(dir + "/" + name); err != nil || got != in(want) {
-			t.Errorf("%s leads to %s (%v), want %s", name, got, err, want)
-		}
+		must.Equal(t, must.Get(Resolve(dir+"/"+name))(t), in(want), "%s leads to, want %s", name, want)
 	}
 	for _, name := range []string{"loop", "lost", "absent/file", "real/", "real/.", "real/.."} {
 		if got, err := Resolve(dir + "/" + name); err == nil {
@@ -51,9 +49,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	t.Chdir(in("real"))
-	if got, err := Resolve("../relative"); err != nil || got != in("real/file") {
-		t.Errorf("a relative name leads to %s, %v", got, err)
-	}
+	must.Equal(t, must.Get(Resolve("../relative"))(t), in("real/file"), "a relative name leads")
 }
 
 // Folders that cannot be synced are no error, and those that fail are one.
@@ -68,9 +64,7 @@ func TestSyncDir(t *testing.T) {
 		must.CheckDo(t, SyncDir("/proc/self"), "a folder that cannot be synced")
 	}
 	for err, tolerated := range map[error]bool{syscall.EINVAL: true, syscall.ENOSYS: true, syscall.EOPNOTSUPP: true, syscall.EIO: false, syscall.ENOSPC: false, syscall.EROFS: false} {
-		if got := unsyncable(&fs.PathError{Op: "sync", Path: "d", Err: err}); got != tolerated {
-			t.Errorf("%v is tolerated: %v", err, got)
-		}
+		must.Equal(t, unsyncable(&fs.PathError{Op: "sync", Path: "d", Err: err}), tolerated, "%v is tolerated", err)
 	}
 }
 
@@ -119,9 +113,7 @@ func TestPublish(t *testing.T) {
 	want("two", mode)
 	other := filepath.Join(dir, "other")
 	must.CheckDo(t, linkNoReplace(f.Name(), other))
-	if text, err := os.ReadFile(other); err != nil || string(text) != "three" {
-		t.Errorf("%q, %v", text, err)
-	}
+	must.Equal(t, string(must.Get(os.ReadFile(other))(t)), "three", "string text")
 	must.FailDo(t, linkNoReplace(filepath.Join(dir, "absent"), filepath.Join(dir, "new")), fs.ErrNotExist, "no file")
 	_ = f.Close()
 	if left, _ := filepath.Glob(filepath.Join(dir, ".dyad-*")); len(left) > 0 {

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"syscall"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // What systems answer where there are no locks is told from a lock that is held and from a folder that is read-only.
@@ -15,8 +17,6 @@ func TestLockError(t *testing.T) {
 		}
 	}
 	for _, err := range []error{nil, syscall.EROFS, syscall.EACCES, syscall.EIO, ErrBusy} {
-		if got := lockError(err); got != err {
-			t.Errorf("%v became %v", err, got)
-		}
+		must.Equal(t, lockError(err), err, "became")
 	}
 }

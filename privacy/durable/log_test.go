@@ -18,9 +18,7 @@ func TestLog(t *testing.T) {
 	l := NewLog(f, 0)
 	want := func(text string) {
 		t.Helper()
-		if got, err := os.ReadFile(name); err != nil || string(got) != text {
-			t.Errorf("the log is %q (%v), want %q", got, err, text)
-		}
+		must.Equal(t, string(must.Get(os.ReadFile(name))(t)), text, "the log")
 	}
 	written := false
 	if err := errors.Join(l.Append([]byte("one\n"), func() { written = true }), l.Append([]byte("two\n"), nil)); err != nil || !written {
@@ -33,9 +31,7 @@ func TestLog(t *testing.T) {
 	want("one\n")
 	must.Do(t, os.WriteFile(name, []byte("one\ntorn and more"), 0o600))
 	l = NewLog(f, 4)
-	if cut, err := l.Cut(); err != nil || cut != 13 {
-		t.Errorf("%d bytes were cut, %v", cut, err)
-	}
+	must.Equal(t, must.Get(l.Cut())(t), 13, "bytes were cut")
 	want("one\n")
 	// The sync and then the removal fail. What is there is unknown, so nothing more is taken.
 	err := l.Append([]byte("two\n"), func() { _ = f.Close() })

@@ -77,9 +77,7 @@ func TestCompact(t *testing.T) {
 	if got := totals(t, l); !reflect.DeepEqual(got, before) {
 		t.Errorf("totals were\n%+v and are\n%+v", before, got)
 	}
-	if v, err := l.Verify(); err != nil || v != (Verification{Lines: done.After}) {
-		t.Errorf("Verify = %+v, %v", v, err)
-	}
+	must.Equal(t, must.Get(l.Verify())(t), Verification{Lines: done.After}, "Verify")
 	charges := map[string]int{}
 	history, away, err := l.History()
 	for _, e := range history {
@@ -93,9 +91,7 @@ func TestCompact(t *testing.T) {
 	if open, err := l.Unfinished(""); err != nil || len(open) != 1 || open[0].Run != "open" {
 		t.Errorf("unfinished: %+v, %v", open, err)
 	}
-	if e, err := l.Released("kept"); err != nil || e.Kept.Digest != "0f" {
-		t.Errorf("%+v, %v", e, err)
-	}
+	must.Equal(t, must.Get(l.Released("kept"))(t).Kept.Digest, "0f", "Digest")
 	must.FailDo(t, l.Release("run0", Kept{Digest: "0f"}), ErrResume, "a run that is archived is finished again")
 	must.CheckDo(t, l.Release("open", Kept{Digest: "0f"}))
 	c := testCharge("other data")
@@ -126,14 +122,10 @@ func TestCompact(t *testing.T) {
 			}
 		}
 		must.Do(t, os.Remove(name))
-		if v, err := l.Verify(); err != nil || v.Away != file {
-			t.Errorf("%+v, %v", v, err)
-		}
+		must.Equal(t, must.Get(l.Verify())(t).Away, file, "Away")
 		must.Do(t, os.WriteFile(name, text, 0o600))
 	}
-	if v, err := l.Verify(); err != nil || v.Away != "" {
-		t.Errorf("%+v, %v", v, err)
-	}
+	must.Equal(t, must.Get(l.Verify())(t).Away, "", "Away")
 }
 
 // The check of a compaction notices a total that is not the same, and no line takes back what was spent.
@@ -196,9 +188,7 @@ func TestCompactionIsWholeOrAbsent(t *testing.T) {
 				if err != nil || (v.Lines != was.lines) != stage.new {
 					t.Fatalf("Verify = %+v, %v; it had %d lines", v, err, was.lines)
 				}
-				if got := totals(t, l); !reflect.DeepEqual(got, before) {
-					t.Errorf("totals were %+v and are %+v", before, got)
-				}
+				must.Same(t, totals(t, l), before, "totals were")
 				if then == "compact" {
 					must.Check(l.Compact())(t)
 				}

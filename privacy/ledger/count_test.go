@@ -54,9 +54,7 @@ func TestCountIsSynced(t *testing.T) {
 	if err := lock.Count(StreamPosition{2, "two"}); err == nil || !written {
 		t.Errorf("a count that could not be synced: %v", err)
 	}
-	if lock.at.Releases != 1 {
-		t.Errorf("%d releases are counted, want 1", lock.at.Releases)
-	}
+	must.Equal(t, lock.at.Releases, 1, "releases are counted")
 }
 
 // A state that is behind the count, or beside it, is refused; one that is ahead, as a kill
@@ -82,9 +80,7 @@ func TestCountRefusesOldStates(t *testing.T) {
 			t.Errorf("%v after release 3: %v", at, err)
 		}
 	}
-	if read(t, l.path) != before {
-		t.Error("a refused state wrote to the ledger")
-	}
+	must.Equal(t, read(t, l.path), before, "a refused state wrote to the ledger")
 	must.CheckDo(t, try(StreamPosition{3, "three"}, 1), "the same release again")
 	must.CheckDo(t, try(StreamPosition{4, "four"}, 2), "one ahead")
 	for _, at := range []StreamPosition{{3, "three"}, {4, "another four"}} {
@@ -139,18 +135,14 @@ func TestDamagedCountFailsSafe(t *testing.T) {
 		"of another run": strings.ReplaceAll(whole, `"run":"r"`, `"run":"q"`),
 		"both torn":      strings.Repeat("\x00", 2*slotSize),
 	} {
-		if err := try(text, latest); !errors.Is(err, ErrResume) || !strings.Contains(err.Error(), "missing or damaged") {
-			t.Errorf("%s: %v", what, err)
-		}
+		must.FailDo(t, try(text, latest), must.All{ErrResume, "missing or damaged"}, what)
 	}
 	for _, from := range []int{0, 1, 30, 60, 100} {
 		torn := tear(three, from)
 		if err := try(torn, StreamPosition{2, "two"}); !errors.Is(err, ErrResume) {
 			t.Errorf("torn at byte %d: an old state: %v", from, err)
 		}
-		if err := try(torn, latest); err != nil {
-			t.Errorf("torn at byte %d: the state that was being counted: %v", from, err)
-		}
+		must.CheckDo(t, try(torn, latest), "torn at byte ", from, ": the state that was being counted")
 	}
 	must.Do(t, os.Remove(name))
 	must.Fail(l.LockRun("r"))(t, ErrResume, "deleted")
@@ -177,9 +169,7 @@ func TestSweepRuns(t *testing.T) {
 	l, lock, _ := countedRun(t)
 	left := read(t, l.runFile("r"))
 	l.SweepRuns()
-	if read(t, l.runFile("r")) != left {
-		t.Error("the count of a run that goes on was swept")
-	}
+	must.Equal(t, read(t, l.runFile("r")), left, "the count of a run that goes on was swept")
 	must.Do(t, l.Finish("r", StatusReleased))
 	lock.Unlock()
 	for _, run := range []string{"r", "other"} {
@@ -187,9 +177,7 @@ func TestSweepRuns(t *testing.T) {
 	}
 	l.SweepRuns()
 	must.Err(os.Stat(l.runFile("r")))(t, "the count of a finished run was left")
-	if _, err := os.Stat(l.runFile("other")); err != nil {
-		t.Error("the lock of an unknown run was swept")
-	}
+	must.Check(os.Stat(l.runFile("other")))(t, "the lock of an unknown run was swept")
 }
 
 // The line of a release names what was kept; Released gives it back and leaves the line
@@ -260,16 +248,10 @@ func TestGoldenLedgers(t *testing.T) {
 	if s, err := compacted.Summary("small", 1e-5); err != nil || s.Mu != 1.3333490827253034 || s.Epsilon != 6.129330545151108 || s.Runs != 3 || s.Cap != (privacy.Budget{Epsilon: 9, Delta: 1e-3}) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if v, err := compacted.Verify(); err != nil || v != (Verification{Lines: 3}) {
-		t.Errorf("%+v, %v", v, err)
-	}
+	must.Equal(t, must.Get(compacted.Verify())(t), Verification{Lines: 3}, "Verify")
 
 	old := golden(t, "ledger1")
-	if e, err := old.Released("run-a"); err != nil || e.Kept != (Kept{}) {
-		t.Errorf("%+v, %v", e, err)
-	}
+	must.Equal(t, must.Get(old.Released("run-a"))(t).Kept, Kept{}, "Kept")
 	must.CheckDo(t, old.Release("run-b", Kept{"a hash", "a place"}))
-	if v, err := old.Verify(); err != nil || v.Lines != 9 {
-		t.Errorf("%+v, %v", v, err)
-	}
+	must.Equal(t, must.Get(old.Verify())(t).Lines, 9, "Lines")
 }

@@ -37,9 +37,7 @@ func TestCapsSayWhatTheyCount(t *testing.T) {
 	}
 	must.CheckDo(t, run("fixed", pures), "the exact total is below the cap")
 	must.FailDo(t, run("looking", pures), ErrBudget, "no filter admits this")
-	if err := run("pure", account.Repeat(account.PureEvent{Epsilon: 0.125}, 8)); err != nil {
-		t.Errorf("pure epsilons add up to the cap: %v", err)
-	}
+	must.CheckDo(t, run("pure", account.Repeat(account.PureEvent{Epsilon: 0.125}, 8)), "pure epsilons add up to the cap")
 	must.FailDo(t, run("pure", account.PureEvent{Epsilon: 0.001}), ErrBudget, "above the sum of pure epsilons")
 	must.Do(t, l.SetCapByLooking("looking", privacy.Budget{Epsilon: 2.5, Delta: 1e-5})) // raised
 	want := map[string]Counted{"fixed": Planned, "looking": Odometer, "pure": Filtered}

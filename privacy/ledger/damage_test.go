@@ -136,9 +136,7 @@ func TestLostFiles(t *testing.T) {
 	t.Run("ledger", func(t *testing.T) {
 		l, _ := fiveLines(t)
 		must.Do(t, os.Remove(l.path))
-		if _, err := Open(l.path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "lost lines") {
-			t.Errorf("%v, want ErrUnavailable: lost lines", err)
-		}
+		must.Fail(Open(l.path))(t, must.All{ErrUnavailable, "lost lines"})
 		must.Fail(l.Begin(testCharge("new"), privacy.NewSeededSource(1)))(t, ErrUnavailable)
 	})
 	t.Run("both replaced", func(t *testing.T) {
@@ -147,9 +145,7 @@ func TestLostFiles(t *testing.T) {
 		for _, suffix := range []string{"", headSuffix} {
 			must.Do(t, os.Rename(other.path+suffix, l.path+suffix))
 		}
-		if _, err := l.Begin(testCharge("new"), privacy.NewSeededSource(1)); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "replaced") {
-			t.Errorf("%v, want ErrUnavailable: replaced", err)
-		}
+		must.Fail(l.Begin(testCharge("new"), privacy.NewSeededSource(1)))(t, must.All{ErrUnavailable, "replaced"})
 	})
 }
 
@@ -197,14 +193,10 @@ func TestTornLine(t *testing.T) {
 		if err != nil || len(aside) != 1 {
 			t.Fatalf("side files %v, %v; want one", aside, err)
 		}
-		if raw, err := os.ReadFile(aside[0]); err != nil || !bytes.Equal(raw, torn) {
-			t.Errorf("side file has %q, want %q", raw, torn)
-		}
+		must.Same(t, must.Get(os.ReadFile(aside[0]))(t), torn, "side file")
 		must.Do(t, os.Remove(aside[0]))
 		wantWarning(t, mustBegin(t, l, testCharge("later")), "unfinished line", false)
-		if v, err := l.Verify(); err != nil || v != (Verification{Lines: 7}) {
-			t.Errorf("Verify after repair = %+v, %v", v, err)
-		}
+		must.Equal(t, must.Get(l.Verify())(t), Verification{Lines: 7}, "Verify after repair")
 	}
 	// Two broken lines after the head are no interrupted write.
 	must.Do(t, os.WriteFile(l.path+headSuffix, head, 0o600))
@@ -238,9 +230,7 @@ func TestUnknownIsNeverIgnored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newTestLedger(t)
 			fakeLine(t, l, line[0], line[1])
-			if v, err := l.Verify(); err != nil || v.Lines != 2 {
-				t.Errorf("Verify = %+v, %v: a line of a later version is no damage", v, err)
-			}
+			must.Equal(t, must.Get(l.Verify())(t).Lines, 2, "Verify: a line of a later version is no damage")
 			must.Fail(l.Summary("clinic", 1e-5))(t, account.ErrUnsupported, "Summary")
 			wantWarning(t, mustBegin(t, l, testCharge("a")), "cannot be computed", true)
 			must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 100, Delta: 0.1}))
@@ -261,9 +251,7 @@ func TestLaterFormatIsRefused(t *testing.T) {
 	line, hash := must.Get2(formatLine(lineHash{}, 0, typeHeader, time.Now(), []byte(`{"format":2,"extra":true}`)))(t)
 	must.Do(t, os.WriteFile(path, line, 0o600))
 	must.Do(t, (&Ledger{path: path}).writeHead(ledgerHead{Lines: 1, Hash: hash.String()}))
-	if _, err := Open(path); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "version of the ledger is 2") {
-		t.Errorf("%v, want ErrUnavailable that names version 2", err)
-	}
+	must.Fail(Open(path))(t, must.All{ErrUnavailable, "version of the ledger is 2"})
 }
 
 // Lines with a true hash that no version 1 program writes.
@@ -306,9 +294,7 @@ func TestFileChangesUnderTheLock(t *testing.T) {
 		t.Errorf("%v, %v; want ErrUnavailable", s, err)
 	}
 	l.stage = nil
-	if n := countRun(t, l, "b"); n != 0 {
-		t.Errorf("the refused run is charged %d times", n)
-	}
+	must.Equal(t, countRun(t, l, "b"), 0, "the refused run is charged ... times")
 	mustBegin(t, l, testCharge("b"))
 }
 
@@ -335,11 +321,7 @@ func TestHeadFailsAfterTheLine(t *testing.T) {
 		t.Errorf("%v, %v; want ErrUnavailable that says that the line counts", s, err)
 	}
 	l.stage = nil
-	if n := countRun(t, l, "a"); n != 1 {
-		t.Errorf("the run is charged %d times, want 1", n)
-	}
+	must.Equal(t, countRun(t, l, "a"), 1, "the run is charged ... times")
 	mustBegin(t, l, testCharge("b"))
-	if v, err := l.Verify(); err != nil || v != (Verification{Lines: 3}) {
-		t.Errorf("Verify = %+v, %v", v, err)
-	}
+	must.Equal(t, must.Get(l.Verify())(t), Verification{Lines: 3}, "Verify")
 }

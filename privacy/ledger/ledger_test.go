@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -102,9 +101,7 @@ func TestLedgerRoundTrip(t *testing.T) {
 		got[i+1].Time = time.Time{}
 	}
 	for i := range got {
-		if len(got[i].Hash) != 64 {
-			t.Errorf("line %d has hash %q", i+1, got[i].Hash)
-		}
+		must.Equal(t, len(got[i].Hash), 64, "line %d has hash %q", i+1, got[i].Hash)
 		got[i].Hash = ""
 	}
 	want := []Entry{
@@ -115,9 +112,7 @@ func TestLedgerRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("entries\n%+v\nwant\n%+v", got, want)
 	}
-	if v, err := again.Verify(); err != nil || v != (Verification{Lines: 4}) {
-		t.Errorf("Verify = %+v, %v", v, err)
-	}
+	must.Equal(t, must.Get(again.Verify())(t), Verification{Lines: 4}, "Verify")
 }
 
 func TestSummaryComposesAllRunsOfTheID(t *testing.T) {
@@ -180,9 +175,7 @@ func TestCapRefusesAndLeavesTheFilesAlone(t *testing.T) {
 	}
 	c.Events = []account.Event{account.NonPrivateEvent{}}
 	must.Fail(l.Begin(c, privacy.NewSeededSource(1)))(t, ErrBudget, "non-private run under a cap")
-	if !reflect.DeepEqual(before, readAll(t, l)) {
-		t.Error("a refused charge changed the files")
-	}
+	must.Same(t, before, readAll(t, l), "a refused charge changed the files")
 	c.Events = []account.Event{account.PublicEvent{}}
 	mustBegin(t, l, c) // costs nothing
 	other := testCharge("c")
@@ -249,9 +242,7 @@ func TestLedgerRefusesBadInput(t *testing.T) {
 		must.ErrDo(t, l.SetCap("clinic", b), "cap %+v accepted", b)
 	}
 	must.ErrDo(t, l.Finish("b", "done"), "a run that was never charged was finished")
-	if !reflect.DeepEqual(before, readAll(t, l)) {
-		t.Error("a refused change altered the files")
-	}
+	must.Same(t, before, readAll(t, l), "a refused change altered the files")
 	must.Do(t, l.Finish("a", "done"))
 	must.ErrDo(t, l.Finish("a", "done"), "a run was finished twice")
 }
@@ -275,9 +266,7 @@ func TestFingerprintWarns(t *testing.T) {
 	wantWarning(t, s, alias, true)
 
 	again := must.Get(Open(l.path))(t)
-	if print(l, "one") != print(again, "one") {
-		t.Error("the fingerprint changed when the ledger was opened again")
-	}
+	must.Equal(t, print(l, "one"), print(again, "one"), "the fingerprint changed when the ledger was opened again")
 	if print(l, "one") == print(newTestLedger(t), "one") {
 		t.Error("the fingerprint has no key of its own in each ledger")
 	}
@@ -307,9 +296,7 @@ func TestLockTimesOut(t *testing.T) {
 	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), l.path+lockSuffix) {
 		t.Errorf("%v, want ErrUnavailable that names the lock file", err)
 	}
-	if !reflect.DeepEqual(before, readAll(t, l)) {
-		t.Error("the files changed without the lock")
-	}
+	must.Same(t, before, readAll(t, l), "the files changed without the lock")
 	must.Do(t, held.Unlock())
 	mustBegin(t, l, testCharge("a"))
 }
@@ -323,9 +310,7 @@ func TestGoroutinesLoseNothing(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if v, err := l.Verify(); err != nil || v.Lines != 9 {
-		t.Errorf("Verify = %+v, %v; want 9 lines", v, err)
-	}
+	must.Equal(t, must.Get(l.Verify())(t).Lines, 9, "Verify")
 }
 
 func TestOpenLedgerPaths(t *testing.T) {
@@ -338,9 +323,7 @@ func TestOpenLedgerPaths(t *testing.T) {
 	for _, content := range []string{"", "a,b,c\n1,2,3\n", "{}"} {
 		must.Do(t, os.WriteFile(foreign, []byte(content), 0o600))
 		must.Fail(Open(foreign))(t, ErrUnavailable, fmt.Sprintf("content %q was opened as a ledger", content))
-		if raw, err := os.ReadFile(foreign); err != nil || !bytes.Equal(raw, []byte(content)) {
-			t.Errorf("content %q became %q", content, raw)
-		}
+		must.Same(t, must.Get(os.ReadFile(foreign))(t), []byte(content), "content %q became", content)
 	}
 	// Links lead to one lock.
 	l := newTestLedger(t)

@@ -35,18 +35,14 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 				_, err = l.Verify()
 			}
 			// A lock and a head of somebody else are refused, the other names are free.
-			if refused := planted == "led.lock" || planted == "led.head"; (err != nil) != refused {
-				t.Errorf("%v", err)
-			}
+			must.Equal(t, planted == "led.lock" || planted == "led.head", err != nil, "%v", err)
 			if err == nil {
 				if r, err := l.LockRun("a"); err == nil {
 					r.Unlock()
 					t.Error("the count of a run is a link")
 				}
 			}
-			if text, err := os.ReadFile(victim); err != nil || string(text) != "keep" {
-				t.Errorf("the other user's file is %q, %v", text, err)
-			}
+			must.Equal(t, string(must.Get(os.ReadFile(victim))(t)), "keep", "the other user's file")
 			must.Err(os.Lstat(absent))(t, "a file was made where a link pointed")
 			files, _ := os.ReadDir(work)
 			for _, f := range files {

@@ -195,9 +195,7 @@ func TestTwoProcessesLoseNothing(t *testing.T) {
 		if !ok {
 			t.Fatalf("child: %s", line)
 		}
-		if n := countRun(t, l, run); n != 1 {
-			t.Errorf("run %s is charged %d times", run, n)
-		}
+		must.Equal(t, countRun(t, l, run), 1, "run %s is charged ... times", run)
 	}
 	if v, err := l.Verify(); err != nil || v != (Verification{Lines: 31}) || len(linesA)+len(linesB) != 30 {
 		t.Errorf("Verify = %+v, %v after %d + %d charges", v, err, len(linesA), len(linesB))
@@ -235,21 +233,13 @@ func TestKillAtEachStage(t *testing.T) {
 			if err != nil || before.Lines != 1+stage.charged {
 				t.Fatalf("Verify = %+v, %v; want %d lines", before, err, 1+stage.charged)
 			}
-			if n := countRun(t, l, "paused"); n != stage.charged {
-				t.Errorf("the killed run is charged %d times, want %d", n, stage.charged)
-			}
+			must.Equal(t, countRun(t, l, "paused"), stage.charged, "the killed run is charged ... times")
 			// Trying again never charges it twice.
 			_, err = l.Begin(testCharge("paused"), privacy.NewSeededSource(1))
-			if (err == nil) != (stage.charged == 0) {
-				t.Errorf("the same run again: %v", err)
-			}
+			must.Equal(t, err == nil, stage.charged == 0, "the same run again: %v", err)
 			mustBegin(t, l, testCharge("next"))
-			if v, err := l.Verify(); err != nil || v != (Verification{Lines: 3}) {
-				t.Errorf("Verify = %+v, %v; want 3 lines and no repair pending", v, err)
-			}
-			if n := countRun(t, l, "paused"); n != 1 {
-				t.Errorf("the run is charged %d times after a second try, want 1", n)
-			}
+			must.Equal(t, must.Get(l.Verify())(t), Verification{Lines: 3}, "Verify")
+			must.Equal(t, countRun(t, l, "paused"), 1, "the run is charged ... times after a second try")
 		})
 	}
 }
@@ -268,9 +258,7 @@ func TestKillRepeatedlyBeforeTheHead(t *testing.T) {
 			t.Fatalf("Verify = %+v, %v after %d kills", v, err, i+1)
 		}
 	}
-	if s, err := l.Summary("clinic", 1e-5); err != nil || s.Runs != 3 {
-		t.Errorf("summary %+v, %v; want 3 runs", s, err)
-	}
+	must.Equal(t, must.Get(l.Summary("clinic", 1e-5))(t).Runs, 3, "summary")
 }
 
 // Killed between saving a torn line and removing it.
@@ -341,9 +329,7 @@ func TestDiskFull(t *testing.T) {
 		if len(out) != 1 || !strings.HasPrefix(out[0], "refused") {
 			t.Errorf("limit %d: child said %q, want only a refusal", limit, out)
 		}
-		if !reflect.DeepEqual(before, readAll(t, l)) {
-			t.Errorf("limit %d: the files changed", limit)
-		}
+		must.Same(t, before, readAll(t, l), "limit %d: the files changed", limit)
 	}
 	out := startChild(t, l.path, "small disk", strconv.Itoa(1<<20)).wait()
 	if len(out) != 1 || out[0] != "released" || countRun(t, l, "attempt") != 1 {

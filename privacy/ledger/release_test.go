@@ -54,20 +54,14 @@ func TestReleasesWithoutADigestAreRead(t *testing.T) {
 		"ledger5": {"V7F7UOKXKSA7WI4N3RIPRL52XY", 1.465169960355415},  // 11567631: a training and figures
 	} {
 		l := golden(t, name)
-		if v, err := l.Verify(); err != nil || v != (Verification{Lines: 5}) {
-			t.Errorf("%s: %+v, %v", name, v, err)
-		}
-		if e, err := l.Released(want.release); err != nil || e.Kept != (Kept{}) {
-			t.Errorf("%s: %+v, %v", name, e, err)
-		}
+		must.Equal(t, must.Get(l.Verify())(t), Verification{Lines: 5}, "%s", name)
+		must.Equal(t, must.Get(l.Released(want.release))(t).Kept, Kept{}, "%s", name)
 		if err := l.Finish(want.release, StatusReleased); !errors.Is(err, ErrResume) {
 			t.Errorf("%s: released twice: %v", name, err)
 		}
 		for _, compact := range []bool{false, true} {
 			if compact {
-				if done, err := l.Compact(); err != nil || done.Runs != 2 {
-					t.Errorf("%s: compacted %+v, %v", name, done, err)
-				}
+				must.Equal(t, must.Get(l.Compact())(t).Runs, 2, "%s: compacted", name)
 			}
 			if s, err := l.Summary("clinic", 1e-5); err != nil || s.Runs != 2 || s.Epsilon > want.epsilon || s.Epsilon < 0.98*want.epsilon {
 				t.Errorf("%s, compacted %v: %+v, %v; want epsilon at most %v", name, compact, s, err, want.epsilon)

@@ -90,9 +90,7 @@ func TestKillAtEachStageOfAResume(t *testing.T) {
 			}
 			must.Check(l.Resume("a", resumable("a"), privacy.NewSeededSource(1)))(t)
 			must.CheckDo(t, l.Release("a", Kept{Digest: "0f"}))
-			if n := countRun(t, l, "a"); n != 1 {
-				t.Errorf("the run is charged %d times", n)
-			}
+			must.Equal(t, countRun(t, l, "a"), 1, "the run is charged ... times")
 			if v, err := l.Verify(); err != nil || v.HeadBehind || v.TornBytes > 0 {
 				t.Errorf("Verify = %+v, %v", v, err)
 			}

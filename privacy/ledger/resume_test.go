@@ -132,9 +132,7 @@ func TestResumeThatChargesTwiceIsCaught(t *testing.T) {
 		return l.Begin(c, src)
 	}
 	want := []string{"charges nothing", "names the old charge"}
-	if broken := resumeViolations(t, defect); !slices.Equal(broken, want) {
-		t.Errorf("broken promises: %q, want %q", broken, want)
-	}
+	must.Same(t, resumeViolations(t, defect), want, "broken promises")
 }
 
 // Resume that does not look for a finish line.
@@ -146,9 +144,7 @@ func TestResumeAfterTheReleaseIsCaught(t *testing.T) {
 		}
 		return s, err
 	}
-	if broken := resumeViolations(t, defect); !slices.Equal(broken, []string{"refuses after the release"}) {
-		t.Errorf("broken promises: %q", broken)
-	}
+	must.Same(t, resumeViolations(t, defect), []string{"refuses after the release"}, "broken promises")
 }
 
 // Resume that believes whatever plan it is given.
@@ -190,13 +186,10 @@ func TestFinishOnce(t *testing.T) {
 	must.Do(t, l.Release("a", Kept{Digest: "0f"}))
 	must.FailDo(t, l.Release("a", Kept{Digest: "0f"}), ErrResume, "a second release")
 	must.Do(t, l.Finish("b", "failed"))
-	if _, err := l.Resume("b", resumable("b"), privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) || !strings.Contains(err.Error(), `ended as "failed"`) {
-		t.Errorf("a failed run was resumed: %v", err)
-	}
+	must.Fail(l.Resume("b", resumable("b"), privacy.NewSeededSource(2)))(t, must.All{ErrResume, `ended as "failed"`},
+		"a failed run was resumed")
 	must.FailDo(t, l.Release("c", Kept{Digest: "0f"}), ErrResume, "a run that was never charged")
-	if open, err := l.Unfinished(""); err != nil || len(open) != 0 {
-		t.Errorf("unfinished: %+v, %v; want none", open, err)
-	}
+	must.Equal(t, len(must.Get(l.Unfinished(""))(t)), 0, "unfinished")
 	mustBegin(t, l, resumable("d"))
 	fakeLine(t, l, "finish", `{"run":"d","status":"released","by":"a later version"}`)
 	if err := l.Release("d", Kept{Digest: "0f"}); !errors.Is(err, account.ErrUnsupported) {
@@ -221,9 +214,7 @@ func TestResumeLine(t *testing.T) {
 	if err != nil || len(entries) != 4 || entries[3].Type != "resume" || !entries[3].Known || entries[3].Run != "a" {
 		t.Errorf("entries %+v, %v", entries, err)
 	}
-	if v, err := l.Verify(); err != nil || v != (Verification{Lines: 5}) {
-		t.Errorf("Verify = %+v, %v", v, err)
-	}
+	must.Equal(t, must.Get(l.Verify())(t), Verification{Lines: 5}, "Verify")
 	must.Err(l.Resume("a", c, nil))(t, "a resume without a source was accepted")
 	fakeLine(t, l, "resume", `{"run":"a","on":"another machine"}`)
 	must.Fail(l.Summary("clinic", 1e-5))(t, account.ErrUnsupported, "Summary")
@@ -252,9 +243,7 @@ func TestOneOfManyReleases(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if released != 1 {
-		t.Errorf("%d attempts released the run, want 1", released)
-	}
+	must.Equal(t, released, 1, "attempts released the run")
 }
 
 // The errors say what differs, with numbers.

@@ -56,23 +56,17 @@ func TestSignaturesAreOfReleases(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key has mode %v, %v", info.Mode(), err)
 	}
-	if again, err := l.Sign(file); err != nil || string(again) != string(sig) {
-		t.Errorf("signed again: %v, another signature", err)
-	}
+	must.Equal(t, string(must.Get(l.Sign(file))(t)), string(sig), "signed again")
 	must.Fail(l.Sign([]byte("another file")))(t, ErrResume, "signed what was not released")
 	must.Get(l.Compact())(t)
-	if again, err := l.Sign(file); err != nil || string(again) != string(sig) {
-		t.Errorf("signed from the archive: %v, another signature", err)
-	}
+	must.Equal(t, string(must.Get(l.Sign(file))(t)), string(sig), "signed from the archive")
 	ledgerText, err := os.ReadFile(l.Path())
 	secret, err2 := os.ReadFile(l.Path() + keySuffix)
 	if err := errors.Join(err, err2); err != nil || strings.Contains(string(ledgerText), strings.TrimPrefix(strings.TrimSpace(string(secret)), keyHeader)) {
 		t.Errorf("the key is in the ledger: %v", err)
 	}
 	for _, text := range []string{key.String(), key.File()} {
-		if k, err := ParsePublicKey(text); err != nil || k.String() != key.String() {
-			t.Errorf("%q: %v", text, err)
-		}
+		must.Equal(t, must.Get(ParsePublicKey(text))(t).String(), key.String(), "%q", text)
 	}
 }
 
@@ -110,9 +104,7 @@ func TestForgedSignatures(t *testing.T) {
 		"signed about another file":  {key, file, wrong, "the statement in the signature is about another file, whose hash is"},
 		"a version that is not ours": {key, file, []byte(strings.Replace(string(sig), statementHeader, "dyad-signature/2 ", 1)), "this version cannot read the signature"},
 	} {
-		if _, err := c.key.Signed(c.file, c.sig); !errors.Is(err, ErrSignature) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
+		must.Fail(c.key.Signed(c.file, c.sig))(t, must.All{ErrSignature, c.want}, name)
 	}
 	s := must.Get(key.Signed(file, sig))(t)
 	about := []string{"a", "clinic", "one record", s.Guarantee, "0f"}
@@ -161,12 +153,8 @@ func TestLedgerThatWasPutBackIsTold(t *testing.T) {
 		kept := must.Get(os.ReadFile(now))(t)
 		putBack(old)
 		must.Get(l.Verify())(t, "the older copy is whole")
-		if _, err := l.Witness(file); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "older copy") {
-			t.Errorf("step %d: a ledger that was put back: %v", step, err)
-		}
-		if after, err := os.ReadFile(file); err != nil || string(after) != string(kept) {
-			t.Errorf("the witness was replaced: %v", err)
-		}
+		must.Fail(l.Witness(file))(t, must.All{ErrUnavailable, "older copy"}, "step ", step, ": a ledger that was put back")
+		must.Equal(t, string(must.Get(os.ReadFile(file))(t)), string(kept), "the witness was replaced")
 		putBack(before)
 	}
 	other, _, _ := signedLedger(t, []byte("1"))
@@ -211,9 +199,7 @@ func TestSignatureFormats(t *testing.T) {
 	must.Do(t, os.WriteFile(l.Path()+keySuffix, read("ledger-1.key"), 0o600))
 	key := must.Get(l.CreateKey())(t)
 	want := Statement{Digest: digestOf([]byte("{}\n")), Plan: "0f", DataID: "clinic", Run: "a", Unit: "one record", Epsilon: "1", Delta: "1e-05", Guarantee: "(1, 1e-05)-differentially private for one record", Head: "1f"}
-	if s, err := key.Signed([]byte("{}\n"), read("signature-1.minisig")); err != nil || s != want {
-		t.Errorf("%+v, %v", s, err)
-	}
+	must.Equal(t, must.Get(key.Signed([]byte("{}\n"), read("signature-1.minisig")))(t), want, "Signed")
 	var w witness
 	if text := read("witness-1"); !decodeExact(text[:len(text)-1], &w) || w.Format != witnessFormat || w.Lines != 7 {
 		t.Errorf("%+v", w)
@@ -221,8 +207,6 @@ func TestSignatureFormats(t *testing.T) {
 	for _, bad := range []string{"", "dyad-ledger-key/2 00\n", keyHeader + "00\n", keyHeader + strings.Repeat("g", 64) + "\n"} {
 		must.Do(t, os.WriteFile(l.Path()+keySuffix, []byte(bad), 0o600))
 		must.Err(l.CreateKey())(t, "a key file of %q is accepted", bad)
-		if text, err := os.ReadFile(l.Path() + keySuffix); err != nil || string(text) != bad {
-			t.Errorf("a damaged key was replaced: %v", err)
-		}
+		must.Equal(t, string(must.Get(os.ReadFile(l.Path()+keySuffix))(t)), bad, "a damaged key was replaced")
 	}
 }

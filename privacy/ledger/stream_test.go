@@ -38,17 +38,13 @@ func TestStreamEvent(t *testing.T) {
 	s := must.Get(l.Begin(charge, privacy.NewSeededSource(1)))(t)
 	release := func(s privacy.Session) error { return s.Release([]float64{1, 2}, c, noise) }
 	for i := range 4 {
-		if err := release(s); (err == nil) != (i < 3) {
-			t.Errorf("release %d: %v", i+1, err)
-		}
+		must.Equal(t, release(s) == nil, i < 3, "release %d", i+1)
 	}
 	run := s.Receipt().Run
 	before := must.Get(l.Summary("people", 1e-5))(t)
 	again := must.Get(l.ResumeStream(run, charge, 2, 1, privacy.NewSeededSource(2)))(t)
 	for i := range 2 {
-		if err := release(again); (err == nil) != (i < 1) {
-			t.Errorf("resumed after 2 of 3, release %d: %v", i+1, err)
-		}
+		must.Equal(t, release(again) == nil, i < 1, "resumed after 2 of 3, release %d", i+1)
 	}
 	other := charge
 	other.Events = []account.Event{account.StreamEvent{Sensitivity: c.Sensitivity(), Sigma: noise.Sigma * 0.5, Count: 3}}

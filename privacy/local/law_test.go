@@ -101,10 +101,7 @@ func small(t *testing.T, epsilon float64) (channels []*local.DirectionChannel) {
 	for _, d := range []int{1, 2, 3} {
 		for pairs := 1; pairs <= 4; pairs++ {
 			for k := 1; k <= pairs; k++ {
-				c, err := local.Direction{Dim: d, Bound: 2, Epsilon: epsilon, Pairs: pairs, Favoured: k}.Channel()
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := must.Get(local.Direction{Dim: d, Bound: 2, Epsilon: epsilon, Pairs: pairs, Favoured: k}.Channel())(t)
 				channels = append(channels, c)
 			}
 		}
@@ -186,9 +183,7 @@ func TestExactRatios(t *testing.T) {
 			} else {
 				closest[m.Favoured < m.Pairs] = max(closest[m.Favoured < m.Pairs], w)
 			}
-			if got := math.Log(fromZero); math.Abs(got-c.EpsilonAgainstZero()) > 1e-11 {
-				t.Errorf("%+v: %v against zero, stated %v", m, got, c.EpsilonAgainstZero())
-			}
+			must.Near(t, math.Log(fromZero), c.EpsilonAgainstZero(), 1e-11, "%+v: against zero", m)
 		}
 	}
 	t.Logf("closest ratio ln(worst)/epsilon: %.15f for k = m, %.15f for k < m", closest[false], closest[true])

@@ -37,9 +37,8 @@ func TestRandomizedResponseLaw(t *testing.T) {
 		if privtest.CheckMultinomial(counts, probs, alpha) == nil {
 			t.Errorf("%+v: the counts fit epsilon %v too", m, wrong.Epsilon)
 		}
-		if math.Abs(m.Truth()/((1-m.Truth())/float64(k-1))/math.Exp(m.Epsilon)-1) > 1e-12 {
-			t.Errorf("%+v: odds of the truth are not e^epsilon", m)
-		}
+		must.Near(t, m.Truth()/((1-m.Truth())/float64(k-1))/math.Exp(m.Epsilon), 1, 1e-12,
+			"%+v: odds of the truth are not e^epsilon", m)
 	}
 }
 
@@ -115,9 +114,7 @@ func TestPrivateDirectionIsUnbiased(t *testing.T) {
 				n = 4000
 			}
 			mean, se := meanProjection(t, c, g, n)
-			if math.Abs(mean-1) > 3.5*se {
-				t.Errorf("mean %v of <decoded, g>/|g|^2, want 1 within %v", mean, 3.5*se)
-			}
+			must.Near(t, mean, 1, 3.5*se, "mean of <decoded, g>/|g|^2, want 1 within %v", 3.5*se)
 			if se < 0.25 && math.Abs(2*mean-1) < 3.5*2*se {
 				t.Errorf("the printed constant, twice too large, is not told apart: se %v", se)
 			}
@@ -148,9 +145,8 @@ func TestPrivateDirectionHemisphere(t *testing.T) {
 			}
 		}
 		positive := 0.5 + min(norm, 1)/2
-		if err := privtest.CheckBinomial(hits, n, positive*truth+(1-positive)*(1-truth), alpha); err != nil {
-			t.Errorf("hemisphere of g = %v: %v", g, err)
-		}
+		must.CheckDo(t, privtest.CheckBinomial(hits, n, positive*truth+(1-positive)*(1-truth), alpha),
+			"hemisphere of g = ", g)
 		if norm >= 1 && privtest.CheckBinomial(hits, n, 1/(1+math.Exp(-1.1*m.Epsilon)), alpha) == nil {
 			t.Errorf("g = %v: the counts fit 1.1 epsilon too", g)
 		}
@@ -218,9 +214,7 @@ func TestPrivateDirectionScale(t *testing.T) {
 		a, _ := math.Lgamma(float64(d-1)/2 + 1)
 		b, _ := math.Lgamma(float64(d)/2 + 1)
 		printed := 3 * math.SqrtPi * (math.Exp(0.8) + 1) / (math.Exp(0.8) - 1) * float64(d) * math.Exp(a-b)
-		if math.Abs(printed/c.Scale()-2) > 1e-9 {
-			t.Errorf("d = %d: the printed B is %v times ours, want 2", d, printed/c.Scale())
-		}
+		must.Near(t, printed/c.Scale(), 2, 1e-9, "d = %d: the printed B is ... times ours", d)
 	}
 }
 

@@ -40,9 +40,8 @@ func TestDirectionsOfEverySize(t *testing.T) {
 					worst = max(worst, math.Log(ratio(a, b)))
 				}
 			}
-			if worst > m.Epsilon*(1+1e-9) || worst < 0.99*m.Epsilon {
-				t.Errorf("%v: messages of two vectors differ by %v, claimed %v", c, worst, m.Epsilon)
-			}
+			must.Within(t, worst, 0.99*m.Epsilon, m.Epsilon*(1+1e-9),
+				"%v: messages of two vectors differ by, claimed %v", c, m.Epsilon)
 		}
 		src := privacy.NewSeededSource(9)
 		trials := min(3000, max(120, int(1e6)/(c.D*pairs)))
@@ -69,9 +68,7 @@ func TestDirectionsOfEverySize(t *testing.T) {
 			"candidates of the first half of zero": {firsts, float64(pairs/2) / float64(pairs)},
 			"positive candidates of zero":          {pluses, 0.5},
 		} {
-			if err := privtest.CheckBinomial(of.count, trials, of.p, alpha); err != nil {
-				t.Errorf("%v: %s: %v", c, what, err)
-			}
+			must.CheckDo(t, privtest.CheckBinomial(of.count, trials, of.p, alpha), c, ": ", what)
 		}
 	}
 }

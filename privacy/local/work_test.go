@@ -60,9 +60,7 @@ func TestMessageOfZeroIsUniform(t *testing.T) {
 		for i := range probs {
 			probs[i] = 1.0 / 16
 		}
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("d = %d: %v", d, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), "d = ", d)
 	}
 }
 

@@ -110,9 +110,7 @@ func TestZigguratTable(t *testing.T) {
 	tail := math.Sqrt(math.Pi/2) * math.Erfc(x[1]/math.Sqrt2)
 	area := x[1]*math.Exp(-x[1]*x[1]/2) + tail
 	check := func(what string, got, want float64) {
-		if math.Abs(got-want) > 1e-12*math.Abs(want) {
-			t.Errorf("%s is %.17g, want %.17g", what, got, want)
-		}
+		must.Near(t, got, want, 1e-12*math.Abs(want), "%s", what)
 	}
 	check("width of the base", x[0], area/math.Exp(-x[1]*x[1]/2))
 	for i := 1; i < 256; i++ {
@@ -120,9 +118,7 @@ func TestZigguratTable(t *testing.T) {
 		check(fmt.Sprintf("f of layer %d", i), f[i], math.Exp(-x[i]*x[i]/2))
 	}
 	// A wrong x_1 does not close the top layer: the areas are equal only for this one.
-	if math.Abs(f[255]+area/x[255]-1) > 1e-11 {
-		t.Errorf("the top layer ends at %v, want 1", f[255]+area/x[255])
-	}
+	must.Near(t, f[255]+area/x[255], 1, 1e-11, "the top layer ends at")
 	worst := 0.0
 	for v := 0.0; v < 8; v += 1.0 / 512 {
 		worst = max(worst, math.Abs(local.ExpMinus(v)/math.Exp(-v)-1))
@@ -152,9 +148,7 @@ func TestDirectionNumbersAreFixed(t *testing.T) {
 		return fmt.Sprintf("%x", h.Sum(nil))
 	}
 	const want = "f325acfdb9fcd0bfbe153b0bca2fb59ed6f3166468bb99e4988a8166b2de073f"
-	if got := hash([32]byte{1, 2, 3}); got != want {
-		t.Errorf("the numbers have hash %s, want %s", got, want)
-	}
+	must.Equal(t, hash([32]byte{1, 2, 3}), want, "the numbers have hash")
 	if hash([32]byte{1, 2, 4}) == want {
 		t.Error("another seed has the same hash")
 	}

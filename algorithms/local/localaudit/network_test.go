@@ -80,10 +80,7 @@ func TestDefectsOfNetworksAreCaught(t *testing.T) {
 	}{
 		{"sound", false, false, epsilon}, {"silent out of the curriculum", true, true, epsilon}, {"all of epsilon for each layer", true, false, 2 * epsilon},
 	} {
-		channel, err := randomiser.Direction{Dim: p.Parameters, Bound: p.Lipschitz, Epsilon: c.epsilon}.Channel()
-		if err != nil {
-			t.Fatal(err)
-		}
+		channel := must.Get(randomiser.Direction{Dim: p.Parameters, Bound: p.Lipschitz, Epsilon: c.epsilon}.Channel())(t)
 		src := privacy.NewSeededSource(3)
 		a := must.Get(localaudit.AttackSender(context.Background(), p, localaudit.Options{Runs: 10000, Visits: 1, Confidence: 0.999, Seed: 3},
 			&defectiveNetwork{exact: local.NewClient(q, src), silent: c.silent, sends: channel, src: src}))(t)

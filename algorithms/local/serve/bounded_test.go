@@ -75,9 +75,8 @@ func TestOtherHostsAreRefused(t *testing.T) {
 					want = http.StatusOK
 				}
 			}
-			if got := raw(t, address, request+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n"); got != want {
-				t.Errorf("%s, Host %s: status %d, want %d", request, host, got, want)
-			}
+			must.Equal(t, raw(t, address, request+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n"), want, "%s, Host %s: status",
+				request, host)
 		}
 	}
 }
@@ -106,19 +105,13 @@ func TestRequestsAreRefusedBeforeTheirBodies(t *testing.T) {
 		"chunked, length":  {patient, post + json + "Transfer-Encoding: chunked\r\n" + long, http.StatusLengthRequired},
 		"too long":         {patient, post + json + "Content-Length: 99999999\r\n\r\n{", http.StatusRequestEntityTooLarge},
 	} {
-		if got := raw(t, c.address, c.text); got != c.status {
-			t.Errorf("%s: status %d, want %d", what, got, c.status)
-		}
+		must.Equal(t, raw(t, c.address, c.text), c.status, "%s: status", what)
 	}
-	if s.State().Visits != 0 {
-		t.Error("a message was accepted")
-	}
+	must.Equal(t, s.State().Visits, 0, "a message was accepted")
 	m := submission(t, s.Plan(), s.State(), "u", 1)
 	text := fmt.Sprintf(`{"user":"u","epoch":1,"takes":%v,"seed":%q,"choice":%d}`, m.Takes, m.Seed, m.Choice)
-	if got := raw(t, plain, post+json+fmt.Sprintf("Dyad-User: v\r\nContent-Length: %d\r\n\r\n%s", len(text), text)); got != http.StatusBadRequest {
-		t.Errorf("a message of another user than its header: status %d", got)
-	}
-	if got := raw(t, plain, post+json+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text)); got != http.StatusOK {
-		t.Errorf("a message of an earlier client: status %d", got)
-	}
+	must.Equal(t, raw(t, plain, post+json+fmt.Sprintf("Dyad-User: v\r\nContent-Length: %d\r\n\r\n%s", len(text), text)),
+		http.StatusBadRequest, "a message of another user than its header: status")
+	must.Equal(t, raw(t, plain, post+json+fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text)), http.StatusOK,
+		"a message of an earlier client: status")
 }

@@ -140,9 +140,7 @@ func TestGETHasNoBody(t *testing.T) {
 	_, _ = remote.Plan(context.Background())
 	_, _ = remote.State(context.Background())
 	_, _ = remote.Submit(context.Background(), serve.Submission{User: "u", Epoch: 1})
-	if requests != 3 {
-		t.Errorf("%d requests, want 3", requests)
-	}
+	must.Equal(t, requests, 3, "requests")
 }
 
 // A formula of a server is planned, or refused with the limit that it exceeds. The work of a plan grows with the
@@ -176,9 +174,7 @@ func TestHostileFormulas(t *testing.T) {
 			_, err := p.Plan()
 			tooLong := strings.HasPrefix(name, "nested") || strings.HasPrefix(name, "many")
 			refused := err != nil && strings.Contains(err.Error(), fmt.Sprintf("at most %d are allowed", serve.MaxOperations))
-			if refused != tooLong {
-				t.Errorf("%s, %d bytes, clip %g: %v", name, len(formula), clip, err)
-			}
+			must.Equal(t, refused, tooLong, "%s, %d bytes, clip %g: %v", name, len(formula), clip, err)
 			if err != nil && errors.Is(err, local.ErrProtocol) == refused {
 				t.Errorf("%s: %v", name, err)
 			}

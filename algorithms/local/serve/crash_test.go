@@ -177,9 +177,7 @@ func killedServerAndClients(t *testing.T, p local.Protocol, kind string, kills i
 			}
 		}
 	}
-	if len(log) != 2*users {
-		t.Errorf("the server has %d messages, want %d", len(log), 2*users)
-	}
+	must.Equal(t, len(log), 2*users, "messages of the server")
 	if after := open(t, filepath.Join(dir, "study"), p).State(); !slices.Equal(after.Model, before.Model) || !after.Done {
 		t.Errorf("the next server has the state %+v, want %+v", after, before)
 	}

@@ -76,12 +76,8 @@ func TestReplaysUseUpNobodysRate(t *testing.T) {
 			}
 		}
 	}
-	if c := post(t, url, text("honest"), ""); c != 200 {
-		t.Errorf("an honest message after the replays: status %d", c)
-	}
-	if c := post(t, url, text("third"), ""); c != 429 {
-		t.Errorf("the next one: status %d, want 429: the rate holds", c)
-	}
+	must.Equal(t, post(t, url, text("honest"), ""), 200, "an honest message after the replays: status")
+	must.Equal(t, post(t, url, text("third"), ""), 429, "the next one: status")
 }
 
 // Where tokens say who it is, a user who does not stop is refused, alone.
@@ -102,9 +98,7 @@ func TestRateOfOneUser(t *testing.T) {
 	if count[200] != 1 || count[429] < 20 || count[409] < 10 {
 		t.Errorf("60 messages of one user: %v", count)
 	}
-	if c := send("honest"); c != 200 {
-		t.Errorf("another user: status %d", c)
-	}
+	must.Equal(t, send("honest"), 200, "another user: status")
 }
 
 // A message that waits for the disk has no receipt yet: a copy of it is told "twice" only if
@@ -170,9 +164,8 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		}
 	}
 	remote := serve.Remote{URL: "http://" + address, Client: &http.Client{Timeout: 2 * time.Second}}
-	if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "honest", 1)); err != nil {
-		t.Errorf("an honest message among idle connections: %v", err)
-	}
+	must.Check(remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "honest", 1)))(t,
+		"an honest message among idle connections")
 	alive := 0
 	for _, c := range idle {
 		if !closed(c) {
@@ -280,19 +273,13 @@ func TestUserIDs(t *testing.T) {
 	good, _ := json.Marshal(submission(t, s.Plan(), s.State(), "USER", 1))
 	send := func(id string) int { return post(t, server.URL, strings.Replace(string(good), "USER", id, 1), "") }
 	for _, id := range []string{"\xff", "\xfe", "a\xc0b", `\ud800`, `a\nb`, `a\u0000`, `\u001b[2J`, `\u202eabc`, `a\u200bb`, "\ufeffa", `\ufffd`, "a\u2028b", "\u0085", ""} {
-		if c := send(id); c != 400 {
-			t.Errorf("id %+q: status %d, want 400", id, c)
-		}
+		must.Equal(t, send(id), 400, "id %+q: status", id)
 	}
 	for _, id := range []string{"\xff", "a\nb", "\x00", "\u202ea", "\ufffd"} {
 		must.Err(key.Study(serve.PublicPlan(s.Plan())).Token(id))(t, "a token for %+q was made", id)
 	}
 	for _, id := range []string{"anna", "Ångström 7", "李", "a@b.c", "O'Neill"} {
-		if c := send(id); c != 200 {
-			t.Errorf("id %+q: status %d, want 200", id, c)
-		}
+		must.Equal(t, send(id), 200, "id %+q: status", id)
 	}
-	if n := s.State().Visits; n != 5 {
-		t.Errorf("%d messages, want 5", n)
-	}
+	must.Equal(t, s.State().Visits, 5, "messages")
 }

@@ -61,9 +61,7 @@ func TestHTTPRefusals(t *testing.T) {
 			t.Errorf("%s: status %d %q %v, want %d with a reason", name, r.StatusCode, problem.Error, err, c.status)
 		}
 	}
-	if st := s.State(); st.Visits != 0 {
-		t.Errorf("refused messages were counted: %+v", st)
-	}
+	must.Equal(t, s.State().Visits, 0, "refused messages were counted")
 	remote := serve.Remote{URL: server.URL}
 	must.Get(remote.Submit(context.Background(), good))(t)
 	var refused *serve.RefusedError
@@ -71,9 +69,7 @@ func TestHTTPRefusals(t *testing.T) {
 		t.Errorf("a replayed message: %v, want 409", err)
 	}
 	protocol := must.Get(remote.Plan(context.Background()))(t)
-	if p, err := protocol.Plan(); err != nil || p.Guarantee.Epsilon != 2 {
-		t.Errorf("the client's plan: %v %v", p, err)
-	}
+	must.Equal(t, must.Get(protocol.Plan())(t).Guarantee.Epsilon, 2, "the client's plan")
 	// Beyond the rate a good message is refused and changes nothing; what is malformed
 	// does not count.
 	limited := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{MessagesPerSecond: 1e-3}))
@@ -86,9 +82,7 @@ func TestHTTPRefusals(t *testing.T) {
 		}
 		r.Body.Close()
 	}
-	if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "b", 2)); err != nil {
-		t.Errorf("within the rate limit: %v", err)
-	}
+	must.Check(remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "b", 2)))(t, "within the rate limit")
 	if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "c", 3)); !errors.As(err, &refused) || refused.Status != 429 {
 		t.Errorf("beyond the rate limit: %v, want 429", err)
 	}
@@ -158,12 +152,8 @@ func TestHTTPRefusalsOfOtherForms(t *testing.T) {
 		refuse := func(body string, want int) {
 			t.Helper()
 			before := all()
-			if code := post(body); code != want {
-				t.Errorf("%s: %.80s: status %d, want %d", c.method, body, code, want)
-			}
-			if all() != before {
-				t.Errorf("%s: %.80s: refused, and it changed something", c.method, body)
-			}
+			must.Equal(t, post(body), want, "%s: %.80s: status", c.method, body)
+			must.Equal(t, all(), before, "%s: %.80s: refused, and it changed something", c.method, body)
 		}
 		for body, want := range c.refused {
 			refuse(body, want)

@@ -41,8 +41,6 @@ func TestLookAlikeUsers(t *testing.T) {
 	other := must.Get(serve.OpenWith(t.TempDir(), planOf(t, p), dataset.AllowLookAlikes))(t)
 	defer other.Close()
 	for _, user := range []string{"Anna", "anna"} {
-		if err := send(other, user); err != nil {
-			t.Errorf("%s, allowed: %v", user, err)
-		}
+		must.CheckDo(t, send(other, user), user, ", allowed")
 	}
 }

@@ -127,18 +127,14 @@ func TestLocalMemoryLinkMoves(t *testing.T) {
 		t.Fatalf("a/m.json has not the message of its link:\n%s%s", first, again)
 	}
 	// During a run the memory is the file that the link named at its start.
-	m, err := serve.OpenMemory(filepath.Join(dir, "link.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(serve.OpenMemory(filepath.Join(dir, "link.json")))(t)
 	must.Do(t, os.Remove(filepath.Join(dir, "link.json")))
 	link(t, dir, filepath.Join("b", "m.json"), "link.json")
 	must.Do(t, m.Add(serve.Remembered{Protocol: "x", Epoch: 1, Epsilon: 0.5}))
 	m.Close()
 	must.Err(os.Stat(filepath.Join(dir, "b", "m.json")))(t, "a running client wrote to where the link points now")
-	if m, err = serve.OpenMemory(filepath.Join(dir, "a", "m.json")); err != nil || len(m.Messages()) != 2 {
-		t.Fatalf("a/m.json: %v, want 2 answers", err)
-	}
+	m = must.Get(serve.OpenMemory(filepath.Join(dir, "a", "m.json")))(t)
+	must.Equal(t, len(m.Messages()), 2, "answers of a/m.json")
 	m.Close()
 	if other, err := draws(t, "link.json"); other == first || !strings.Contains(other, `"seed"`) {
 		t.Errorf("the link to b/m.json gave %s, %v", other, err)
@@ -165,9 +161,7 @@ func TestLocalMemoryChanged(t *testing.T) {
 		other[at] = to
 		must.Do(t, os.WriteFile("m.json", other, 0o600))
 		refusedMemory(t, "m.json", nil, "is damaged")
-		if after, err := os.ReadFile("m.json"); err != nil || !bytes.Equal(after, other) {
-			t.Errorf("a memory that was refused was changed (%v)", err)
-		}
+		must.Same(t, must.Get(os.ReadFile("m.json"))(t), other, "a memory that was refused was changed")
 	}
 	digit := bytes.Index(text, []byte(`"protocol": "`)) + len(`"protocol": "`)
 	changed(digit, map[bool]byte{true: '1', false: '0'}[text[digit] == '0'])

@@ -2,12 +2,10 @@ package serve_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -134,8 +132,6 @@ func TestClientOfANetwork(t *testing.T) {
 	labels := open(t, filepath.Join(dir, "labels"), p)
 	for _, n := range []int{2, labels.Plan().Parameters} {
 		sent := must.Get(serve.NewLabelSubmission("bob", make([]float64, n), 1))(t)
-		if _, err := labels.Submit(context.Background(), sent); !errors.Is(err, serve.ErrMessage) || !strings.Contains(err.Error(), "3 features") {
-			t.Errorf("%d features: %v", n, err)
-		}
+		must.Fail(labels.Submit(context.Background(), sent))(t, must.All{serve.ErrMessage, "3 features"}, n, " features")
 	}
 }

@@ -49,10 +49,7 @@ func open(t testing.TB, dir string, p local.Protocol) *serve.Service {
 func submission(t testing.TB, p *local.Plan, st serve.PublicState, user string, seed uint64) serve.Submission {
 	t.Helper()
 	c := local.NewClient(p, privacy.NewSeededSource(seed))
-	m, err := c.Message(&local.State{Epoch: st.Epoch, W: st.Model}, engine.Record{X: []float64{0.5, -0.2, 0.1}, Y: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must.Get(c.Message(&local.State{Epoch: st.Epoch, W: st.Model}, engine.Record{X: []float64{0.5, -0.2, 0.1}, Y: 1}))(t)
 	return must.Get(serve.NewSubmission(user, st.Epoch, m))(t)
 }
 
@@ -84,15 +81,12 @@ func TestServiceAppliesOnceAndResumes(t *testing.T) {
 	for epoch := 1; epoch <= 2; epoch++ {
 		for u := range 3 {
 			m := submission(t, s.Plan(), s.State(), fmt.Sprint("user ", u), uint64(10*epoch+u))
-			r, err := s.Submit(ctx, m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(s.Submit(ctx, m))(t)
 			if want := int64(3*(epoch-1) + u + 1); r.Visit != want || r.Visits != epoch || math.Abs(r.Epsilon-float64(epoch)) > 1e-12 {
 				t.Errorf("receipt %+v, want visit %d and epsilon %d", r, want, epoch)
 			}
 			before := s.State()
-			_, err = s.Submit(ctx, m)
+			_, err := s.Submit(ctx, m)
 			if !errors.Is(err, serve.ErrTwice) && !errors.Is(err, serve.ErrEpoch) && !errors.Is(err, serve.ErrFull) {
 				t.Errorf("the same message again: %v", err)
 			}
@@ -123,13 +117,10 @@ func TestLogDamage(t *testing.T) {
 	}
 	must.Fail(serve.Open(dir, planOf(t, p)))(t, "another server", "two servers on one directory")
 	path := filepath.Join(dir, "messages.log")
-	whole, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := must.Get(os.ReadFile(path))(t)
 	// Nothing is written over what another program added under the lock.
 	must.Do(t, os.WriteFile(path, append(slices.Clone(whole), "other"...), 0o600))
-	_, err = s.Submit(context.Background(), submission(t, s.Plan(), s.State(), "4", 4))
+	_, err := s.Submit(context.Background(), submission(t, s.Plan(), s.State(), "4", 4))
 	if text, read := os.ReadFile(path); !errors.Is(err, serve.ErrUnavailable) || read != nil || len(text) != len(whole)+len("other") {
 		t.Errorf("a log that another program changed: %v, %v, and %d bytes", err, read, len(text)-len(whole))
 	}
@@ -147,17 +138,13 @@ func TestLogDamage(t *testing.T) {
 	// Lines: the plan, then for each user the begin of a batch and a message.
 	last := len(whole) - len(lines[8])
 	for cut := last + 1; cut < len(whole); cut += 7 {
-		if n, err := visits(whole[:cut]); n != 3 || err != nil {
-			t.Errorf("cut in the last line: %d visits, %v, want 3", n, err)
-		}
+		must.Equal(t, must.Get(visits(whole[:cut]))(t), 3, "cut in the last line: visits")
 	}
 	// Pages that a power loss left unwritten in the last batch, which was not acknowledged.
 	for name, at := range map[string]int{"its message": last + 20, "its begin": last - len(lines[7]) + 2, "the end of its message": len(whole) - 1} {
 		zeroed := slices.Clone(whole)
 		zeroed[at] = 0
-		if n, err := visits(zeroed); n != 3 || err != nil {
-			t.Errorf("the last batch with a zero in %s: %d visits, %v, want 3", name, n, err)
-		}
+		must.Equal(t, must.Get(visits(zeroed))(t), 3, "the last batch with a zero in %s: visits", name)
 	}
 	for name, at := range map[string]int{"message": len(lines[0]) + len(lines[1]) + 40, "end": len(lines[0]) + len(lines[1]) + len(lines[2]) - 1, "begin": len(lines[0]) + len(lines[1]) + len(lines[2]) + 3, "plan": 20} {
 		flipped := slices.Clone(whole)
@@ -169,9 +156,7 @@ func TestLogDamage(t *testing.T) {
 	if _, err := visits(append(slices.Clone(whole), lines[2]...)); err == nil {
 		t.Error("a message that occurs twice in the log was counted twice")
 	}
-	if n, err := visits(whole); n != 4 || err != nil {
-		t.Errorf("the undamaged log: %d visits, %v", n, err)
-	}
+	must.Equal(t, must.Get(visits(whole))(t), 4, "the undamaged log: visits")
 	other := p
 	other.Epsilon = 0.5
 	must.Fail(serve.Open(dir, planOf(t, other)))(t, "another protocol", "another epsilon on the same log")

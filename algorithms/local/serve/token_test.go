@@ -97,9 +97,7 @@ func TestTokensOfAnotherStudy(t *testing.T) {
 			t.Errorf("a token of an earlier version: %d %s", status, body)
 		}
 	}
-	if n := studies[0].State().Visits + studies[1].State().Visits; n != 0 {
-		t.Errorf("%d messages were taken", n)
-	}
+	must.Equal(t, studies[0].State().Visits+studies[1].State().Visits, 0, "messages were taken")
 	if status, body := send(0, first); status != http.StatusOK {
 		t.Errorf("the token of the study: %d %s", status, body)
 	}
@@ -112,15 +110,9 @@ func TestTokenFilesHaveLimits(t *testing.T) {
 	token := strings.Repeat("A", 43)
 	must.Do(t, errors.Join(os.WriteFile(long, []byte(token+strings.Repeat(" ", 4096)), 0o600), os.WriteFile(good, []byte(token+"\n"), 0o600)))
 	for path, says := range map[string]string{os.DevNull: "not a regular file", dir: "not a regular file", long: "at most 4096"} {
-		if _, err := serve.ReadToken(path); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("token %s: %v, want %q", path, err, says)
-		}
-		if _, err := serve.ReadTokenKey(path); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("key %s: %v, want %q", path, err, says)
-		}
+		must.Fail(serve.ReadToken(path))(t, says, "token ", path)
+		must.Fail(serve.ReadTokenKey(path))(t, says, "key ", path)
 	}
 	link(t, dir, "good", "link")
-	if got, err := serve.ReadToken(filepath.Join(dir, "link")); got != token || err != nil {
-		t.Errorf("a link to a token: %q, %v", got, err)
-	}
+	must.Equal(t, must.Get(serve.ReadToken(filepath.Join(dir, "link")))(t), token, "a link to a token")
 }

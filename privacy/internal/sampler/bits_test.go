@@ -17,9 +17,7 @@ func TestUint64n(t *testing.T) {
 		for i := range n {
 			probs[i] = 1 / float64(n)
 		}
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("n = %d: %v", n, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), "n = ", n)
 	}
 	// For n = 3 2^62 taking the high word without rejection would give every
 	// third value twice the probability; here that is the values 0 mod 3.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
@@ -68,9 +69,7 @@ func TestExponentialLaw(t *testing.T) {
 			k, x := src.Exponential(width)
 			return float64(k) + x
 		})
-		if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-			t.Errorf("digits of %d bits: %v", width, err)
-		}
+		must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), "digits of ", width, " bits")
 	}
 }
 
@@ -114,9 +113,7 @@ func TestLaplaceGridLaw(t *testing.T) {
 					draw = knormLine(k, c.x, src, width)
 				}
 				counts, probs := laplaceCells(c.x, c.sigma, c.grid, n, draw)
-				if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-					t.Errorf("%+v, %v, digits of %d bits: %v", c, m, width, err)
-				}
+				must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), c, ", ", m, ", digits of ", width, " bits")
 			}
 		}
 	}
@@ -183,9 +180,7 @@ func TestPureNoiseStaysOnTheGrid(t *testing.T) {
 					}
 				}
 			}
-			if off != 0 {
-				t.Errorf("%v, x = %v: %d of %d outputs are off the grid", m, x, off, 4*n)
-			}
+			must.Equal(t, off, 0, "%v, x = %v: ... of %d outputs are off the grid", m, x, 4*n)
 		}
 	}
 	naive := func(x float64) int {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
@@ -76,9 +77,7 @@ func TestGaussianGridLaw(t *testing.T) {
 			m := privacy.Gaussian{Sigma: c.sigma, Grid: c.grid}
 			src := seeded(uint64(100 + i))
 			counts, probs := gridCells(c.x, c.sigma, c.grid, n, draws(m, c.x, src, width))
-			if err := privtest.CheckMultinomial(counts, probs, alpha); err != nil {
-				t.Errorf("%+v, digits of %d bits: %v", c, width, err)
-			}
+			must.CheckDo(t, privtest.CheckMultinomial(counts, probs, alpha), c, ", digits of ", width, " bits")
 		}
 	}
 }
@@ -135,9 +134,7 @@ func TestLowOrderBitsDoNotLeak(t *testing.T) {
 	coins := rand.New(src)
 	for _, x := range []float64{0, 1 + 0x1p-50} {
 		m := privacy.Gaussian{Sigma: 1, Grid: privacy.GridFor(1)}
-		if off := offLattice(n, m.Grid, draws(m, x, src, 64)); off != 0 {
-			t.Errorf("x = %v: %d of %d outputs are off the grid", x, off, n)
-		}
+		must.Equal(t, offLattice(n, m.Grid, draws(m, x, src, 64)), 0, "x = %v: ... of %d outputs are off the grid", x, n)
 	}
 	naive := func(x, lattice float64) int {
 		return offLattice(n, lattice, func() float64 { return x + coins.NormFloat64() })

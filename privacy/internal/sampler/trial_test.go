@@ -48,9 +48,8 @@ func TestNormalProposals(t *testing.T) {
 	})
 	beyond := 1.0
 	for k, p := range all {
-		if mass := probs[k] * probability(p, 0.3); math.Abs(mass-145./256*math.Exp(-(float64(k)+0.3)*(float64(k)+0.3)/2)) > 1e-15 {
-			t.Errorf("k = %d: mass %v", k, mass)
-		}
+		must.Near(t, probs[k]*probability(p, 0.3), 145./256*math.Exp(-(float64(k)+0.3)*(float64(k)+0.3)/2), 1e-15,
+			"k = %d: mass", k)
 		if probability(p, 0) > 1 {
 			t.Errorf("k = %d has acceptance probability %v", k, probability(p, 0))
 		}
@@ -81,9 +80,7 @@ func TestTrialLaw(t *testing.T) {
 			for i := range 64 {
 				mean += probability(p, 0.5+unit*(float64(i)+0.5)/64) / 64
 			}
-			if err := privtest.CheckBinomial(yes, n, mean, alpha); err != nil {
-				t.Errorf("%+v, width %d: %v", p, width, err)
-			}
+			must.CheckDo(t, privtest.CheckBinomial(yes, n, mean, alpha), p, ", width ", width)
 			if privtest.CheckBinomial(yes, n, mean+5/math.Sqrt(float64(n)), alpha) == nil {
 				t.Errorf("%+v, width %d: a wrong probability was not rejected", p, width)
 			}
