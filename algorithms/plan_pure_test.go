@@ -109,7 +109,7 @@ func TestPaperLaplaceClaim(t *testing.T) {
 	if got := math.Sqrt(d) * p.Certificate().Sensitivity() / m.Scale; math.Abs(p.Guarantee.Epsilon/got-1) > 1e-13 || p.Guarantee.Epsilon > epsilon/2 {
 		t.Errorf("the paper's noise gives %v, want %v: at least twice too much noise", p.Guarantee.Epsilon, got)
 	}
-	must.Contains(t, p.Guarantee.Report(), "Laplace scale", "the report does not show the claim")
+	must.Contain(t, p.Guarantee.Report(), "Laplace scale")
 	// A claim that does not hold is seen: a thousandth of the paper's noise.
 	must.Do(t, algorithms.Relabel(p, privacy.Laplace{Scale: m.Scale / 1000, Coordinates: d}))
 	if p.Guarantee.Claim.Holds || p.Guarantee.Epsilon <= epsilon || !strings.Contains(p.Guarantee.Report(), "NOT MET") {

@@ -90,7 +90,7 @@ func TestPrivateCurveChargesEveryRelease(t *testing.T) {
 		t.Errorf("%d runs of %.6g-GDP, together charged as %.6g", len(c.Options.Runs), mu, c.Guarantee.Mu)
 	}
 	for _, want := range []string{"constants of loss", "what it tells of these records is charged", "norm bound"} {
-		must.Contains(t, strings.Join(c.Guarantee.Assumptions, "; "), want, "the guarantee does not assume")
+		must.Contain(t, strings.Join(c.Guarantee.Assumptions, "; "), want)
 	}
 	out, err := algorithms.Execute(context.Background(), c.Job(attack.RandomRecords(40, 3, engine.UnitBounds(), 1)), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
 	if err != nil {

@@ -25,7 +25,7 @@ func TestChoosingLambdaIsCharged(t *testing.T) {
 	if want := 2 * (2*2*2 + 2 + 2.0); g.Kind != privacy.LocalDP || g.Epsilon < want || g.Epsilon > want*1.0001 {
 		t.Errorf("%v with epsilon %v, want %v", g.Kind, g.Epsilon, want)
 	}
-	must.Contains(t, g.Released, "the user's 12 messages", "released")
+	must.Contain(t, g.Released, "the user's 12 messages")
 	// The answers are unbiased where the training is stable: with labels only.
 	stable := p
 	stable.Method = local.PrestigeLabel

@@ -61,13 +61,12 @@ func TestSectionsAreThoseOfTheTheory(t *testing.T) {
 		"11.2": "Counts and sums by class", "11.3": "Signed sums", "11.4": "Second moments", "11.5": "A signed sum and second moments in one release",
 		"11.6": "Moments of both classes in one release", "11.7": "A centre, a count and weights that were released", "11.13": "A metric from the moments of both classes", "11.14": "Moments of persons",
 	} {
-		must.Contains(t, string(text), fmt.Sprintf("\n### %s %s\n", number, title),
-			"docs/theory.md has no section %s %s", number, title)
+		must.Contain(t, string(text), fmt.Sprintf("\n### %s %s\n", number, title))
 	}
 	for _, name := range sources(t) {
 		code := must.Get(os.ReadFile(name))(t)
 		for _, m := range regexp.MustCompile(`[sS]ections? ([0-9]+\.[0-9]+)`).FindAllSubmatch(code, -1) {
-			must.Contains(t, string(text), "\n### "+string(m[1])+" ", "%s names section %s", name, m[1])
+			must.Contain(t, string(text), "\n### "+string(m[1])+" ")
 		}
 	}
 }

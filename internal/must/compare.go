@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strings"
 	"testing"
 )
 
@@ -25,14 +24,6 @@ func Same[T any](t testing.TB, got, want T, what string, args ...any) {
 	if !reflect.DeepEqual(got, want) {
 		t.Helper()
 		t.Errorf("%s: %v, want %v", fmt.Sprintf(what, args...), got, want)
-	}
-}
-
-// Contains reports an error of the test unless text has part.
-func Contains(t testing.TB, text, part, what string, args ...any) {
-	if !strings.Contains(text, part) {
-		t.Helper()
-		t.Errorf("%s: %q does not contain %q", fmt.Sprintf(what, args...), text, part)
 	}
 }
 
