@@ -37,8 +37,9 @@ type ClusterOptions struct {
 	// Clip is the clipping norm of mapped records; 0 means a public bound of their norms. Do not derive it from private
 	// data.
 	Clip float64 `within:"[0,)" called:"norm that mapped records are clipped to"`
-	// Metric maps the records before they are clustered; nil clusters the encoded records. The metric must be public or
-	// released before. Its own charge stays in the ledger. Its encoder must equal the encoder of the data.
+	// Metric maps the records before they are clustered. If it is nil, the encoded records are clustered. The metric
+	// must be public or released before. Its own charge stays in the ledger. Its encoder must equal the encoder of the
+	// data.
 	Metric *Model
 	// LookAlikes is the rule by which CheckIndividuals compared ids, for a metric that protects one individual. The
 	// clusters then protect one individual as well, so that a ledger composes the two charges.
@@ -57,9 +58,9 @@ type Clustering struct {
 // PlanClusters plans private k-means of records of a shape. It reads no data and makes no charge. It refuses persons
 // with several rows: in this version a record is a row.
 func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
-	if err := (input.Needs{Rows: "clusters protect a row, but the schema has persons with several rows, and this " +
-		"version has no certificate for sums over the rows of a person; make a table of one row for each person, and " +
-		"give the column of the persons the role ignore"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "a clustering protects single rows, but in this schema a person can have several " +
+		"rows, and this version has no certificate for sums over the rows of a person; make a table with one row " +
+		"for each person, and set role: ignore for the person column"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	radius, dim, err := mappedShape(o.Metric, s.Features)

@@ -56,8 +56,8 @@ type FigureData struct {
 	*Data
 	Reference *Data // reference records of a metric, which are public
 	Compared  *Data // the same records, as the second model encodes them
-	// Rest is set if a split held out these records for evaluation. It is the number of records or persons that the
-	// split left to the training, and 0 without a split.
+	// Rest is the number of records or persons that remained for the training, if a split held out these records
+	// for evaluation. Without a split, Rest is 0.
 	Rest int
 	// Apart is true if the caller has just trained the model on other records. The ledger is then not searched for that
 	// run.
@@ -166,8 +166,9 @@ func (o FigureOptions) check(groups, graded bool) error {
 	needs := input.Needs{
 		TwoClasses: "private figures need two classes, but the labels are grades: this version has no certificate for NDCG " +
 			"and the ranking accuracy of graded labels",
-		Ungrouped: "private figures compare all records, but the schema has query groups: NDCG and precision could only " +
-			"protect whole query groups, which this version does not offer; give the column of the groups the role ignore",
+		Ungrouped: "private figures compare all records, but the schema has query groups; NDCG and precision could " +
+			"protect only whole query groups, and this version does not offer this protection; set role: ignore " +
+			"for the group column",
 	}
 	switch {
 	case o.Reference == "":
@@ -189,7 +190,7 @@ func (o FigureOptions) check(groups, graded bool) error {
 // a comparison.
 func (o FigureOptions) Comparable() error {
 	needs := input.Needs{
-		Scores: "only models of scores are compared, and a metric has no scores",
+		Scores: "only models with scores can be compared, but a metric has no scores",
 		Linear: "this version compares only linear models of scores; evaluate each network alone, which charges both " +
 			"evaluations",
 		Rows: "the private difference of two models compares rows, but the schema has persons with several rows; evaluate " +
@@ -254,8 +255,8 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	return l, nil
 }
 
-// Fits returns an error if the records do not match the plan. It also returns an error for a metric or a reference
-// that the plan's classifiers cannot use, because they would otherwise fail after the charge.
+// Fits returns an error if the records do not match the plan. It also returns an error if the plan's classifiers
+// cannot use the metric or the reference. Without this check, the classifiers would fail after the charge.
 func (p *FigurePlan) Fits(d FigureData) error {
 	m, o := p.model, p.options
 	if err := evaluated.Of(d.lacks()); err != nil {
@@ -402,17 +403,18 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 		note("the model was trained on records of this file (run %s), so these figures are too good; if the training had "+
 			"--holdout F, the same --holdout F evaluates only the records that the training left out", m.Run)
 	case same && trained != 0 && trained != d.Rest:
-		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d, so it differs from the "+
-			"--holdout of the training: training records may be evaluated, and these figures are too good", m.Run,
+		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d; the two splits differ, "+
+			"so these figures are too good if they evaluate records of the training", m.Run,
 			trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
-		return input.Errorf("dyad: the ids of the persons are private, so --holdout splits them by their order in the file, "+
-			"but this is not the file of run %s, which trained the model, so persons of the training could be held out here; "+
-			"name that file, unchanged, or train with ids: public, because that split depends only on the ids", m.Run)
+		return input.Errorf("dyad: --holdout splits persons with private ids by their order in the file, and this "+
+			"is not the file of run %s, which trained the model; the evaluation could therefore include persons of "+
+			"the training; name the unchanged file of that run, or train with ids: public, which makes the split "+
+			"depend only on the ids", m.Run)
 	case !same && d.Rest > 0:
-		note("run %s trained the model on another file, and --holdout holds the same records out of both files only if "+
-			"they have the same %s; otherwise some of the evaluated records may have trained the model, and these figures "+
-			"are too good", m.Run,
+		note("run %s trained the model on another file, and --holdout holds out the same records only if both "+
+			"files have the same %s; otherwise some of the evaluated records may have trained the model, and these "+
+			"figures are too good", m.Run,
 			map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
 	}
 	return nil

@@ -213,14 +213,15 @@ func (m *Model) complete() error {
 // curves have bands of their noise. The curves follow from the model alone, so its guarantee covers them.
 func (m *Model) Curves() ([]curves.Curve, error) {
 	if m.Task != AUC || m.Network != nil || m.Encoder.Schema().Features > 0 {
-		return nil, input.Errorf("dyad: curves need a linear score of named columns, but this model has task %q, a "+
-			"network, or numbered features", m.Task)
+		return nil, input.Errorf("dyad: curves need a linear score of named columns, but the task of this model is "+
+			"%q, or the model has a network, or its features have no names", m.Task)
 	}
 	return curves.Of(m.Encoder, m.Weights, m.CurveNoise), nil
 }
 
-// Surfaces returns the contributions of the schema's interactions to a linear score, besides its curves. It returns nil
-// without interactions. The surfaces, too, follow from the model alone.
+// Surfaces returns the contributions of the schema's interactions to a linear score. The contributions of single
+// columns are the Curves. If the schema has no interactions, Surfaces returns nil. Like the curves, the surfaces follow
+// from the model alone.
 func (m *Model) Surfaces() ([]curves.Surface, error) {
 	if _, err := m.Curves(); err != nil {
 		return nil, err

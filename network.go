@@ -207,8 +207,8 @@ func (n Network) checkInit() error {
 	case m == nil:
 		return nil
 	case !n.same(m.Network):
-		return input.Errorf("dyad: the model to start from (--init) is not a network of the same shape: this training needs " +
-			"the same features, hidden layers, dimension, activation and comparison")
+		return input.Errorf("dyad: the model to start from (--init) must be a network with the same features, " +
+			"hidden layers, dimension, activation and comparison as the network of this training")
 	}
 	return n.Init.carries("the model to start from (--init)")
 }
@@ -223,8 +223,8 @@ func (m *Model) carries(what string) error {
 			return nil
 		}
 	}
-	return input.Errorf("dyad: %s was trained on private data without a guarantee, and would carry its records into this "+
-		"model; train the start on public data (--public-data) or with a budget", what)
+	return input.Errorf("dyad: %s was trained on private data without a guarantee, so it would carry information "+
+		"about private records into this model; train it on public data (--public-data) or with a privacy budget", what)
 }
 
 // checkPublic refuses initial weights from a model of private data for a run on public data: the guarantee of the new

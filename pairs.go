@@ -31,10 +31,10 @@ type PairSource struct {
 	Seed      uint64 // public
 	// Classes trains on tuples or on all pairs of the records, with the labels of the records, instead of given pairs.
 	Classes bool
-	// Network makes the metric of tuples nonlinear, with Classes; nil learns a matrix. Compare is "cosine" (also ""),
-	// which normalises the embeddings, or "distance". Clip must be 0, because the gradients of tuples are clipped and
-	// Jacobians are not. Without Classes, pairs can train a network with embedding.InfoNCE, which needs Compare
-	// "cosine". A Network without hidden layers is a linear map.
+	// Network makes the metric of tuples nonlinear if Classes is set. If Network is nil, a matrix is learned. Compare
+	// is "cosine" (also ""), which normalises the embeddings, or "distance". Clip must be 0, because the gradients of
+	// tuples are clipped and Jacobians are not. Without Classes, pairs can train a network with embedding.InfoNCE,
+	// which needs Compare "cosine". A Network without hidden layers is a linear map.
 	Network *Network
 }
 

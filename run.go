@@ -215,8 +215,8 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; public data " +
 			"must be declared public (Run.Public)")
 	case !p.Public && !dataset.IsDataID(p.DataID):
-		return nil, "", input.Errorf("dyad: a data id is 1 to 128 letters, digits, dots, hyphens or underscores; it names " +
-			"the data in the ledger, and readers of models refuse others")
+		return nil, "", input.Errorf("dyad: a data id names the data in the ledger and must be 1 to 128 letters, " +
+			"digits, dots, hyphens or underscores; programs that read models refuse all other ids")
 	case !p.Public:
 		p.Ledger, inputs = o.Ledger, append([]string{o.Ledger.Path()}, inputs...)
 	}

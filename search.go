@@ -304,7 +304,8 @@ func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result,
 type CurveOptions struct {
 	Settings []Setting // without Shape and Features, which are not used
 	Epsilons []float64 // epsilons of the trainings
-	// Delta is the delta of each training and of its figures; nil means privacy.DefaultDelta of their numbers of records.
+	// Delta is the delta of each training and of its figures. If it is nil, each delta is privacy.DefaultDelta(n) for
+	// the number n of records that the training or the figures use.
 	Delta         *float64
 	Training      int // number of records that each run trains on
 	Splits, Draws int // numbers of splits of the records, and of noise draws for each split; 0 means 1

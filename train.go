@@ -43,8 +43,8 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without " +
 			"device.Options.Team")
 	case o.Team != nil && o.Team.Leads(t.Spec.Kernel, d.Records) != nil:
-		return nil, input.Errorf("dyad: Run.Team leads another plan or other records; make it by Training.Lead of this plan " +
-			"and this share, after Join")
+		return nil, input.Errorf("dyad: the leader in Run.Team belongs to another plan or other records; after " +
+			"Join, create the leader with Training.Lead of this plan and this share")
 	}
 	if err := memory.Check(t.Coordinates(), 0); err != nil {
 		return nil, prefixed(err)
@@ -253,7 +253,8 @@ func (t *Study) Model(e *dataset.Encoder, w []float64, visits int64, g privacy.G
 // Fits returns an error if the records do not match the protocol, or if they are private and the protocol does not
 // protect whole records.
 func (t *Study) Fits(d *Data, public bool) error {
-	const classes = "local learners need labels of two classes, but these data have no labels, or grades"
+	const classes = "local learners need labels of two classes, but the labels of these data are missing or are " +
+		"grades"
 	if err := (input.Needs{Labels: classes, TwoClasses: classes}).Of(d.lacks()); err != nil {
 		return err
 	}

@@ -176,7 +176,8 @@ type Tracker struct {
 	OnKeep    func(done int, order []int32, vectors ...[]float64)
 }
 
-// Step reports that done of total steps are finished. Its arguments must not depend on data.
+// Step reports progress: done is the number of finished steps, and total is the number of
+// all steps. Both numbers must not depend on data.
 func (t Tracker) Step(done, total int) {
 	if t.OnStep != nil {
 		t.OnStep(done, total)
@@ -194,7 +195,8 @@ func (t Tracker) Restore(order []int32, vectors ...[]float64) (done int, err err
 	return t.OnRestore(order, vectors...)
 }
 
-// Keep passes the state after done steps to OnKeep, which may save it. The state must include all releases made so far.
+// Keep calls OnKeep with the state of the training and with done, the number of steps that the state includes. OnKeep
+// may save the state. The state must include all releases made so far.
 func (t Tracker) Keep(done int, order []int32, vectors ...[]float64) {
 	if t.OnKeep != nil {
 		t.OnKeep(done, order, vectors...)

@@ -60,11 +60,12 @@ func Choose(q Question) Choice {
 	}
 	switch {
 	case len(p.Groups) > 0 && (!scores || q.LossNamed || !sums):
-		return q.descent("the data have query groups, but moments within groups need scores, no given loss and a device " +
-			"that sums moments")
+		return q.descent("the data have query groups, but moments within groups are available only if the model " +
+			"gives scores, no loss was given, and the device sums moments")
 	case len(p.Groups) > 0:
 		return q.choice(Moments{},
-			"the data have query groups, and no loss was given; the moments of clipped differences within groups are one release")
+			"the data have query groups, no loss was given, and the moments of clipped differences within groups "+
+				"need only one release")
 	case p.LabelLimit() > 2:
 		return q.descent("the labels are graded, but moments need two classes")
 	case !sums:
@@ -75,22 +76,23 @@ func Choose(q Question) Choice {
 		return q.descent(fmt.Sprintf("a metric from moments needs delta > 0, at most %d features and no L2 term",
 			maxRuleMoments))
 	case !scores:
-		return q.choice(MomentMetric{}, "no loss was given for the metric, and the moments of both classes determine a metric")
+		return q.choice(MomentMetric{}, "no loss was given for the metric, and a metric can be computed from the "+
+			"moments of both classes")
 	case q.LossNamed && !isLeastSquares(p.Loss):
-		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was given, and a descent on any loss can start at "+
-			"the moments", p.Loss.Name()))
+		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was given, and a descent that starts at the "+
+			"model of the moments can minimise any loss", p.Loss.Name()))
 	case q.LossNamed:
 		return q.choice(Moments{},
 			"the square loss was given, and moments minimise the square loss over all pairs, also pairs of one class")
 	case t <= mostSignal:
-		return q.choice(Moments{}, fmt.Sprintf("no loss was given, and %s is at most %d, where moments without steps "+
-			"are best", ratio, mostSignal))
+		return q.choice(Moments{}, fmt.Sprintf("no loss was given, and %s is at most %d; up to this value, moments "+
+			"without steps are best", ratio, mostSignal))
 	case s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0:
 		return q.choice(Moments{}, fmt.Sprintf("no loss was given; logistic steps need delta > 0, at most %d features "+
 			"and no L2 term", maxRuleMoments))
 	}
-	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was given, and %s is above %d, where two logistic steps "+
-		"are worth their share of the budget", ratio, mostSignal))
+	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was given, and %s is above %d; above this value, two "+
+		"logistic steps are worth their share of the budget", ratio, mostSignal))
 }
 
 // choice returns the Choice of an algorithm, with its L2 weight.

@@ -40,7 +40,8 @@ type Sums struct {
 	Pairs engine.Pairs
 }
 
-// Sum returns w plus the work of summing the gradients of the pairs the given number of times.
+// Sum returns w plus the work of several sums of gradients. The argument times is the number
+// of sums, and each sum is over the given pairs.
 func (w Work) Sum(times int, pairs engine.Pairs) Work {
 	w.Gradients += float64(times) * float64(pairs.Len())
 	w.Sums = append(w.Sums, Sums{times, pairs})

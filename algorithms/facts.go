@@ -62,8 +62,9 @@ func (f *Facts) join(g Facts) {
 	f.values, f.lines = append(f.values, g.values...), append(f.lines, g.lines...)
 }
 
-// NoiseMultiplier adds the noise multiplier, which is the standard deviation of Gaussian noise divided by the
-// sensitivity, and returns it as text for a line. It returns "" for other noise.
+// NoiseMultiplier adds the noise multiplier to the facts and returns it as text for a line. The noise
+// multiplier is the standard deviation of Gaussian noise divided by the sensitivity. For other noise,
+// NoiseMultiplier adds nothing and returns "".
 func (f *Facts) NoiseMultiplier(m privacy.Mechanism, c privacy.Certificate) string {
 	g, ok := m.(privacy.Gaussian)
 	if !ok {

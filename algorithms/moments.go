@@ -16,9 +16,9 @@ func (Moments) Info() Info {
 		Withholds: true})
 }
 
-// Train releases the moments, and the gradients of the steps at models computed from earlier releases, and
-// computes the model. After each pass it may save the released values, which are the state of the training, in
-// a checkpoint.
+// Train releases the moments and the gradients of the steps, and computes the model. Each gradient is at a
+// model that was computed from earlier releases. After each pass it may save the released values, which are
+// the state of the training, in a checkpoint.
 func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session,
 	t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()

@@ -12,8 +12,9 @@ import (
 )
 
 // PairsPlan is a private choice of interactions (docs/theory.md#pair-choice). First the moments of the original
-// features are released. Then pairs are chosen by the residuals of the model of these moments. Last, the MomentsPlan
-// that holds the PairsPlan releases moments of the features and the chosen products.
+// features are released. Then a model is computed from these moments, and pairs are chosen by the residuals of this
+// model. Last, the moments of the features and of the chosen products are released, as described by the MomentsPlan
+// whose field Pairs is this PairsPlan.
 type PairsPlan struct {
 	engine.Candidates
 	First    *MomentsPlan
@@ -54,8 +55,8 @@ func choosePairs(n int, c engine.Candidates, b privacy.Budget) (epsilon float64,
 	}
 	epsilon = 12 / (pairWorth * float64(n)) * math.Log(max(2, float64(len(c.Products))))
 	if need := share(epsilon); need > mostPairsShare {
-		return 0, fmt.Sprintf("finding pairs would take the share %.2g of mu^2 with %d candidates, but at most %g "+
-			"may be spent", need, len(c.Products), mostPairsShare)
+		return 0, fmt.Sprintf("the choice of pairs would need a share of %.2g of mu^2 for %d candidates, but its "+
+			"share may be at most %g", need, len(c.Products), mostPairsShare)
 	}
 	for share(epsilon) < leastPairsShare {
 		epsilon *= 1.001
@@ -377,8 +378,9 @@ func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n
 	return by, weights
 }
 
-// Chosen splits a result of Train into the places of the chosen pairs among the candidates and the remaining numbers.
-// places is empty if the rule makes no choice, and nil if there are no candidates.
+// Chosen splits a result of Train into two parts. The first part, places, has the index of each chosen pair in the
+// list of candidates. The second part, rest, has the remaining numbers. The slice places is empty if the rule makes
+// no choice, and nil if there are no candidates.
 func (m *MomentsPlan) Chosen(all []float64) (places []int, rest []float64) {
 	switch {
 	case m != nil && m.NoPairs != "":

@@ -240,7 +240,8 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	case a.CentreShare > 0 && a.Centre != nil:
 		return bad("the centre has a share, but the centre is public; leave the share or the public centre out")
 	case a.SecondShare > 0 && c.Kind == engine.NoSecond:
-		return bad("second moments have a share, but none are released; choose diagonal or full")
+		return bad("second moments have a share of the budget, but no second moments are released; choose diagonal " +
+			"or full second moments")
 	case (a.Ridge > 0 || s.L2 > 0) && c.Kind == engine.NoSecond:
 		return bad("without released second moments, a ridge or an L2 term has no effect; choose diagonal or full, or leave " +
 			"the ridge and the L2 term out")
@@ -386,11 +387,11 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		theory += ", docs/theory.md#damped-steps"
 	}
 	if persons && m.Group > 0 {
-		theory += "; the terms of two persons are means over pairs of their rows, in the convex hull of those of two rows: " +
-			"docs/theory.md#person-moments"
+		theory += "; the term of two persons is the mean of the terms of the pairs of their rows, so it is in the " +
+			"convex hull of the terms of two rows: docs/theory.md#person-moments"
 	} else if persons {
-		theory += "; the terms of a person are means over its rows, in the convex hull of those of a row: " +
-			"docs/theory.md#person-moments"
+		theory += "; the term of a person is the mean of the terms of its rows, so it is in the convex hull of the " +
+			"terms of a row: docs/theory.md#person-moments"
 	}
 	if c := m.Pairs; c != nil {
 		rows = slices.Clone(rows)
@@ -411,7 +412,8 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		theory += ", docs/theory.md#pair-choice"
 	}
 	return released,
-		derivation + "; each holds given the releases before, and shares that are fixed beforehand compose (" + theory + ")"
+		derivation + "; each certificate holds for any values of the earlier releases, and the shares of the " +
+			"budget are fixed beforehand, so the releases compose (" + theory + ")"
 }
 
 // assumption lists the public values that replace releases.

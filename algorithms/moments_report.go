@@ -20,7 +20,8 @@ func (p *Plan) momentsFacts() Facts {
 	if m.Gradients > 0 {
 		own.Add("gradients", m.Gradients)
 		f.Line("objective", "%s", own.Add("objective",
-			fmt.Sprintf("that of the loss, over records that are moved to the centre, clipped and scaled to norm %g",
+			fmt.Sprintf("the objective of the loss, over records that are moved to the centre, clipped and scaled "+
+				"to norm %g",
 				p.Spec.Kernel.Problem().Bounds.FeatureNorm)))
 		return p.momentsReleases(f, own)
 	}
@@ -28,28 +29,30 @@ func (p *Plan) momentsFacts() Facts {
 		"%g; w is then", p.Spec.L2)
 	switch {
 	case m.Classes:
-		objective = "none is minimised: W is computed from the moments of both classes,"
+		objective = "no objective is minimised; W is computed from the moments of both classes, and W is then"
 	case m.Second == engine.NoSecond:
-		objective = "none is minimised: w is the released signed sum, along the difference of the class means,"
+		objective = "no objective is minimised; w is the released signed sum, which points in the direction of the " +
+			"difference of the class means, and w is then"
 	}
 	if m.Group > 0 {
 		objective = strings.Replace(objective, "over all pairs",
 			"over all pairs within query groups, with the weight 1/m in parts of m records", 1)
-		objective = strings.Replace(objective, "along the difference of the class means,",
-			"of the differences within query groups,", 1)
+		objective = strings.Replace(objective, "sum, which points in the direction of the difference of the class "+
+			"means,",
+			"sum of the differences within query groups,", 1)
 	}
 	if m.Steps > 0 {
-		objective = fmt.Sprintf("no single loss: w starts where the least squares over all pairs, (w.(x - x') - (y - "+
-			"y')/2)^2, are minimal, and makes %d damped Newton-like steps of the pointwise logistic loss with a fixed "+
-			"intercept; w is then", m.Steps)
+		objective = fmt.Sprintf("no single loss is minimised; w starts at the minimum of the least squares over "+
+			"all pairs, (w.(x - x') - (y - y')/2)^2, and %d damped Newton-like steps on the pointwise logistic "+
+			"loss with a fixed intercept follow; w is then", m.Steps)
 	}
 	switch {
 	case p.Spec.Kernel.Problem().ByPerson() && m.Group > 0:
-		objective = "a record is a person, a pair of persons counts by the mean over pairs of their rows, and pairs of rows " +
-			"of one person do not count: " + objective
+		objective = "a record is a person; the term of two persons is the mean over pairs of their rows, and pairs " +
+			"of rows of the same person do not count: " + objective
 	case p.Spec.Kernel.Problem().ByPerson():
-		objective = "a record is a person, its moments are the means over its rows; pairs of rows have the weights of their " +
-			"persons, and those of one person count: " + objective
+		objective = "a record is a person, and the moments of a person are the means over its rows; pairs of rows " +
+			"have the weights of their persons, and pairs of rows of the same person count, too: " + objective
 	}
 	f.Line("objective", "%s", own.Add("objective",
 		fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
@@ -93,7 +96,7 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 			own.Add("count_noise", m.CountNoise))
 	} else {
 		ridge := own.Add("ridge", m.Ridge)
-		f.Line("noise", "signed sum over 1 + |b|: %.6g per entry", own.Add("signed_sum_noise", m.SumNoise))
+		f.Line("noise", "signed sum divided by 1 + |b|: %.6g per entry", own.Add("signed_sum_noise", m.SumNoise))
 		if second := own.AddSome("second_moments_noise", m.SecondNoise); second != 0.0 {
 			f.Line("", "second moments: %.6g per isometric coordinate; ridge at least %.6g", second, ridge)
 		}
@@ -106,8 +109,8 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	}
 	switch c := m.Pairs; {
 	case c != nil:
-		f.Line("pairs", "%d of %d pairs of columns are chosen privately, by what a model of the columns alone leaves "+
-			"unexplained, and join the features, which are then at most %d",
+		f.Line("pairs", "%d of %d pairs of columns are chosen privately, based on the residuals of a model of the "+
+			"columns alone; the chosen pairs are added to the features, so there are at most %d features",
 			own.Add("pairs", c.Choose), own.Add("candidates", len(c.Products)), own.Add("most_features", c.Features))
 	case m.NoPairs != "":
 		f.Line("pairs", "none are chosen: %s", own.Add("no_pairs", m.NoPairs))

@@ -61,14 +61,15 @@ type Moments struct {
 	// numbers describe the log odds of the positive class and are computed from the released values. It appends
 	// nothing without second moments. See docs/theory.md#log-odds.
 	LogOdds bool `flag:"-"`
-	// Blocks holds the sizes of blocks of neighbouring features, d features together, such as the features of one
-	// curve. The covariance of the noise of the weights in each block is appended to the weights (and errors). A block
+	// Blocks holds the sizes of blocks of neighbouring features, such as the features of one curve. The sizes add up
+	// to d. The covariance of the noise of the weights in each block is appended to the weights (and errors). A block
 	// of k features has k(k+1)/2 numbers, the lower triangle by rows, computed from the released values. A nil Blocks
 	// appends nothing. See docs/theory.md#curve-bands.
 	Blocks []int
-	// Lines holds d numbers: for each block, the weights of its features that make a straight line, not all of them
-	// 0. The part of the model that no line explains is then shrunk according to its size relative to its noise.
-	// Lines needs full second moments of up to 512 features. A nil Lines shrinks nothing. See docs/theory.md#bends.
+	// Lines holds d numbers. In each block, the numbers are weights of the features of the block that form a
+	// straight line, and at least one of the weights is not 0. The part of the model that no line explains is then
+	// shrunk according to its size relative to its noise. Lines needs full second moments of up to 512 features. A
+	// nil Lines shrinks nothing. See docs/theory.md#bends.
 	Lines []float64
 }
 
@@ -131,8 +132,9 @@ type MomentsPlan struct {
 	// records, and StepNoise the noise of an entry of the gradient of a step.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
 
-	// Group is the number of records of the largest part in which query groups are compared (engine.Together). All sums
-	// are then over pairs within parts, and one pass makes the only release. Group is 0 without query groups.
+	// Group is the number of records of the largest part of the query groups. Records are compared only within parts
+	// (engine.Together). All sums are then over pairs within parts, and there is one pass with one release. Group is 0
+	// without query groups.
 	Group int
 
 	// Pairs is the private choice of interactions that precedes these releases. It is nil if there is none.

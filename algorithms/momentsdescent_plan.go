@@ -33,8 +33,8 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 		return nil, fmt.Errorf("%w: %s takes 1 to %d gradients, not %d, because each gradient gets a share of the budget; "+
 			"for more gradients, use gradient-perturbation", ErrAssumption, name, MaxMomentsSteps, a.Steps)
 	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
-		return nil, fmt.Errorf("%w: %s has gradients of its own loss instead of the steps of moments; leave the "+
-			"steps of moments out", ErrAssumption, name)
+		return nil, fmt.Errorf("%w: %s follows gradients of its own loss and cannot take the logistic steps of "+
+			"moments; leave the steps of moments out", ErrAssumption, name)
 	}
 	if err := ranged(name, a); err != nil {
 		return nil, err
@@ -75,7 +75,8 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	s.Kernel, m.Gradients, m.GradientNoise = kernel, rule.Steps, rows[len(rows)-1].Deviation()
 	p := &Plan{
 		Algorithm: name, Mode: s.Mode, Spec: s, own: m,
-		Schedule: Schedule{Name: fmt.Sprintf("%d over the records for moments, then %d gradients", m.Passes, m.Gradients),
+		Schedule: Schedule{Name: fmt.Sprintf("%d over the records to sum moments, then %d to sum gradients",
+			m.Passes, m.Gradients),
 			Steps: m.Passes + m.Gradients},
 		Work: m.work(s).Sum(m.Gradients, pairs),
 		Aim:  Aim{apart: "starts at the model of moments and damps the noise of its gradients"},

@@ -94,8 +94,8 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 // (docs/theory.md#offpair).
 type OffPairStrC struct {
 	descends
-	// TotalStep is H, about the sum of the step sizes. If it is 0, the public rule of
-	// docs/theory.md#step-length applies. It is ignored in Paper mode.
+	// TotalStep is H, which is approximately the sum of the step sizes. If it is 0, the
+	// public rule of docs/theory.md#step-length applies. It is ignored in Paper mode.
 	TotalStep float64
 }
 

@@ -21,9 +21,9 @@ type Reading int
 
 // These are the readings.
 const (
-	// NoiseFedBack is reading B: the iterate is overwritten by its noisy version (line 13). Given the past,
-	// each update releases one gradient. The reading needs neither smoothness nor convexity. The number of
-	// records need not be known, only a maximum.
+	// NoiseFedBack selects reading B, in which the noisy version of the iterate overwrites the iterate
+	// (line 13). Given the past, each update releases one gradient. The reading needs neither smoothness
+	// nor convexity. The number of records need not be known, only a maximum.
 	NoiseFedBack Reading = iota
 	// SecretState is reading A, the subject of Lemma 4: the noiseless iterate stays secret, and noisy copies of
 	// it are released. The number of records is fixed.
@@ -62,9 +62,10 @@ type StreamOptions struct {
 	BurnIn int
 }
 
-// NewStreamSpec is NewSpec for a stream of records like the records of p. It ignores p.N, p.Groups and
-// p.LabelValues. The kernel is planned for the largest number of records that one update reads: Horizon, or
-// Buffer + Batch if there is a buffer and this sum is less.
+// NewStreamSpec returns the Spec of a training on a stream, where p describes the records of the stream. It
+// ignores p.N, p.Groups and p.LabelValues, and otherwise works like NewSpec. The kernel is planned for the
+// largest number of records that one update reads: Horizon, or Buffer + Batch if there is a buffer and this
+// sum is less.
 func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2 float64, b privacy.Budget,
 	m Mode) (Spec, error) {
 	if o.Batch == 0 {
@@ -89,7 +90,7 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 	}
 	if p.ByPerson() {
 		return Spec{}, fmt.Errorf("%w: online algorithms protect one row, but a person can have several rows in a "+
-			"stream; give the column of the persons the role ignore", ErrAssumption)
+			"stream; set the role of the person column to ignore", ErrAssumption)
 	}
 	p.Groups = nil
 	p.LabelValues = engine.AnyLabels // because free slots of the buffer have label 0
@@ -123,7 +124,7 @@ func (p *Plan) stream() *streamRule {
 	return r
 }
 
-// Reading returns the reading that the plan of a stream uses.
+// Reading returns the reading of [Huai20] Algorithm 1 that the plan of a stream uses.
 func (p *Plan) Reading() Reading { return p.stream().reading }
 
 // SecretState reports whether a saved state holds noiseless functions of all records, not only of the records
@@ -269,8 +270,9 @@ func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 	p.addUp()
 	g := s.StreamUnit().Guarantee(fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate().Released(),
 		p.Schedule.Steps), "",
-		fmt.Sprintf("public: at most n = %d records and when they arrive, batch %d, burn-in %d, %s, d = %d, norm bound R = "+
-			"%g, label bound %g, radius r = %g, alpha = %g, the schema and all options; every row was projected to R", s.Horizon,
+		fmt.Sprintf("public: the largest number of records n = %d and the times at which records arrive, batch %d, "+
+			"burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and "+
+			"all options; every row was projected to R", s.Horizon,
 			s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 		s.constants(), assumption)
 	g.Claim, g.Warnings = claim, s.unsoundWarning()

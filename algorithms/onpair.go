@@ -13,7 +13,7 @@ import (
 // In Certified mode all releases together are (epsilon, delta)-DP for replacing one record. The certificate is
 // privacy.PairwiseStream or, with a secret state, privacy.StreamOutputs (docs/theory.md#onpair).
 type OnPairStrC struct {
-	// Reading selects the reading. It is ignored in Paper mode, which runs line 13 literally.
+	// Reading selects the reading of [Huai20] Algorithm 1. It is ignored in Paper mode, which runs line 13 literally.
 	Reading Reading
 }
 

@@ -83,7 +83,8 @@ func (o Optimizer) validate(name string) error {
 		return fmt.Errorf("%w: %s: the decay %q is unknown, want one of %s", ErrAssumption, name, o.Decay,
 			strings.Join(decays(), ", "))
 	case o.Momentum > 0 && !o.averages():
-		return fmt.Errorf("%w: %s: plain steps have no momentum; choose the update momentum or adam", ErrAssumption, name)
+		return fmt.Errorf(`%w: %s: plain steps have no momentum; choose "momentum" or "adam" as the update`,
+			ErrAssumption, name)
 	}
 	return ranged(name, o)
 }
@@ -163,9 +164,9 @@ type Steps struct {
 	variance      float64   // variance of the noise in a coordinate of a gradient, a public number
 }
 
-// Steps returns the state before the first of count steps of size eta, for a trainer of another package. length is the
-// number of parameters. noise is the mechanism of the gradients; nil means no noise. name is the trainer's name, for
-// errors. The last iterate is the result, so a Tail is refused.
+// Steps prepares count steps of size eta for a trainer of another package, and returns the state before the first
+// step. length is the number of parameters. noise is the mechanism of the gradients; nil means no noise. name is the
+// trainer's name, for errors. The last iterate is the result, so a Tail is refused.
 func (o Optimizer) Steps(name string, length, count int, eta float64, noise privacy.Mechanism) (*Steps, error) {
 	if err := o.Check(name); err != nil {
 		return nil, err

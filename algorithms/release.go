@@ -18,8 +18,8 @@ type Release struct {
 	Share       float64 // share of mu^2, or of epsilon for delta = 0, of each release
 	Certificate privacy.Certificate
 	Noise       privacy.Mechanism
-	// Part is the number, from 1 on, of a row in a sequence of rows that read disjoint parts of the records. It
-	// is 0 for other rows.
+	// Part is the number of the row, starting at 1, if the row belongs to a sequence of rows that read disjoint
+	// parts of the records. It is 0 for all other rows.
 	Part int
 	// Cost is the privacy cost of each release, if Certificate and Noise do not determine it. Examples are exact
 	// releases, messages of users, and the choice and the runs of a search. It is nil for other rows.

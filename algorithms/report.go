@@ -97,7 +97,7 @@ func (p *Plan) noiseFacts(f *Facts) {
 		size = fmt.Sprintf("K-norm (density exp(-||z||/scale)), scale %.6g", f.AddSome("scale", m.Scale))
 	}
 	if part := p.Releases.main().Part; part > 0 {
-		size = fmt.Sprintf("of epoch %d, which costs as much as any epoch: %s", part, size)
+		size = fmt.Sprintf("in epoch %d, which has the largest privacy cost of all epochs, %s", part, size)
 	}
 	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size,
 		f.AddSome("grid", p.Noise().GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise(), p.Certificate()))

@@ -58,16 +58,17 @@ func (o Options) at(stage string) {
 	}
 }
 
-// ChargedError is the error of a run that withheld its weights although it was charged or its charge may
-// count.
+// ChargedError is the error of a run that withheld its weights. The run was charged, or it is unknown
+// whether its charge counts.
 type ChargedError struct {
 	Run string
 	// Resumable is true if Options.Resume can continue the run without a new charge. It is false if the run is
 	// finished in the ledger.
 	Resumable bool
-	// Kept is the entry of the result if the ledger has the run as released although an error occurred. The
-	// result that Options.Shelf stored then is the released result, and may be used when the ledger is in order
-	// (ledger.Ledger.Released). Otherwise Kept is the zero value.
+	// Kept is the ledger's entry of the result if the ledger records the run as released although an error
+	// occurred. In this case, the result that Options.Shelf stored is the released result, and it may be used
+	// when the ledger is in order (ledger.Ledger.Released). If the ledger does not record the run as released,
+	// Kept is the zero value.
 	Kept ledger.Kept
 	Err  error
 }

@@ -69,8 +69,9 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	}
 	c := p.Certificate()
 	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, "which records were in which batch stays secret")
-	p.Guarantee.Derivation += fmt.Sprintf("; %d releases on secret batches of %d of %d records, composed by privacy loss "+
-		"distributions; basic composition of amplified steps would need sigma = %.6g, known batches %.6g",
+	p.Guarantee.Derivation += fmt.Sprintf("; each of %d releases reads a secret batch of %d of the %d records, and "+
+		"privacy loss distributions compose the releases; basic composition of amplified steps would need sigma = "+
+		"%.6g, and batches that are not secret would need sigma = %.6g",
 		schedule.Steps, d.batch, s.Kernel.Problem().N, privacy.BasicBatchSigma(c, s.Budget, schedule.Steps),
 		privacy.UnsampledSigma(c, s.Budget, schedule.Steps))
 	return p, nil

@@ -67,7 +67,7 @@ func (p Provenance) StreamUnit() Unit {
 			"; a release leaves only after the state that counts it is durable"}
 }
 
-// IdentifiedUnit returns the unit of labelled records that all have ids, which are compared.
+// IdentifiedUnit returns the unit of labelled records that are compared with each other and that all have ids.
 func IdentifiedUnit() Unit { // the unit has the same name as in other runs on the same records
 	return Unit{Name: OneRecord, Relation: "same n and ids, one record replaced" + withLabel, Assumption: secretBits}
 }
@@ -176,7 +176,8 @@ type Provenance struct {
 	RowsPerPerson int
 }
 
-// Qualify adds to a guarantee the assumptions about the records that exist, and the warnings that void the guarantee.
+// Qualify adds assumptions and warnings to a guarantee. The assumptions state which records the data can contain. The
+// warnings void the guarantee.
 func (p Provenance) Qualify(g *privacy.Guarantee) {
 	g.Assumptions = append(g.Assumptions, wellFormed)
 	if p.SelectedByLabel {
@@ -215,13 +216,14 @@ func (p Provenance) Persons(g *privacy.Guarantee) {
 	if mu, e := privacy.GroupMu(g.Mu, p.RowsPerPerson); e == nil && mu > 0 {
 		group, err = privacy.Budget{Epsilon: account.GDPEpsilon(mu, g.Delta), Delta: g.Delta}, nil
 	}
-	gives := fmt.Sprintf("it is (%s, %s)-differentially private",
+	gives := fmt.Sprintf("the run is (%s, %s)-differentially private",
 		privacy.FormatUp(group.Epsilon), privacy.FormatUp(group.Delta))
 	if err != nil {
-		gives = "it promises nothing"
+		gives = "the run has no guarantee"
 	}
 	g.Warnings = append(g.Warnings, fmt.Sprintf(oneRow+
-		"%d rows: for all rows of one person %s; role: person in the schema protects persons", p.RowsPerPerson, gives))
+		"%d rows; for all rows of one person, %s; to protect persons, give the column of the persons the role "+
+		"person in the schema", p.RowsPerPerson, gives))
 }
 
 // oneRow is the beginning of the warning that Persons adds.

@@ -131,7 +131,7 @@ func (p *parser) call(name string, at int) (int, error) {
 	case next != 0:
 		return 0, p.unexpected()
 	default:
-		return 0, p.fail(p.pos, "expected , or ) in the arguments of %s, found the end", name)
+		return 0, p.fail(p.pos, `expected "," or ")" in the arguments of %s, but the formula ends here`, name)
 	}
 	if len(args) < f.least || f.most > 0 && len(args) > f.most {
 		return 0, p.fail(at, "%s has %d arguments; write %s", name, len(args), f.usage)

@@ -27,7 +27,9 @@ type Properties struct {
 	SlopeFound Interval
 	// Curvature contains phi"(u) for all u in On at which phi' is differentiable.
 	Curvature Interval
-	// CurvatureFound is the same for phi" as SlopeFound for phi'.
+	// CurvatureFound is an interval within the range of the second derivative of phi. The
+	// second derivative attains the two ends of CurvatureFound, up to the rounding of
+	// these ends.
 	CurvatureFound Interval
 	// Smoothness is a Lipschitz constant of g. It is +Inf if phi has a kink.
 	Smoothness float64
@@ -73,9 +75,9 @@ func validRange(on Interval) bool {
 	return finite(on.Lo) && finite(on.Hi) && on.Lo <= on.Hi && finite(on.Hi-on.Lo)
 }
 
-// Prove returns the properties of the derivative e = phi' on the interval
+// Prove returns the properties of the derivative e = phi' on the given interval
 // (docs/theory.md#formulas). Its work is limited. A property that it cannot prove within the limit
-// stays infinite or false. If on is unbounded or empty, it proves nothing.
+// stays infinite or false. If the interval is unbounded or empty, Prove proves nothing.
 //
 // Proof. Let K_1, K_2, ... be the parts of the interval in which a comparison of e is undecided
 // (kinks). The other parts are the regions. On regions e is locally Lipschitz, and its derivative,

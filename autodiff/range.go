@@ -4,10 +4,10 @@ package autodiff
 // as much. Few formulas need more than rangeEnds.
 const rangeEnds = 1000
 
-// Range returns an interval that contains e(u) for all u in the interval on. It equals
-// Prove(on).Slope unless the formula is very hard. It takes at most 2^16 evaluations of Size
-// interval operations for any formula, so it is suitable for untrusted formulas. Prove and
-// Function.Check can take more evaluations.
+// Range returns an interval that contains e(u) for all u in the given interval. The result
+// equals Prove(on).Slope unless the formula is very hard. It takes at most 2^16 evaluations
+// of Size interval operations for any formula, so it is suitable for untrusted formulas.
+// Prove and Function.Check can take more evaluations.
 func (e Expr) Range(on Interval) Interval {
 	if !validRange(on) {
 		return whole

@@ -10,11 +10,11 @@ const (
 	stripLargest   = 0x1p1000 // a bound above this is useless
 )
 
-// StripBound returns an upper bound of |e(z)| for all complex z with Re z in the interval on and
-// |Im z| <= height, where e(z) is the analytic continuation of e from the real interval. It returns
-// +Inf if e may have a singularity or a branch cut there. It also returns +Inf if a comparison,
-// Abs, Max or Min of e is not decided on the whole interval. If an expression has a singularity
-// just outside, the bound is larger than the supremum.
+// StripBound returns an upper bound of |e(z)| for all complex z whose real part is in the given
+// interval and whose imaginary part is at most height in absolute value. Here e(z) is the analytic
+// continuation of e from the real interval. It returns +Inf if e may have a singularity or a branch
+// cut there. It also returns +Inf if a comparison, Abs, Max or Min of e is not decided on the whole
+// interval. If an expression has a singularity just outside, the bound is larger than the supremum.
 //
 // Proof. Every operation is evaluated on rectangles that contain its exact values. Suppose that all
 // rectangles of a cover of [on] x i[0, height] give finite enclosures. Then every operation is

@@ -116,12 +116,12 @@ type Assertion struct {
 	Lipschitz, Smoothness, PairDiameter *float64 // G, L, Dg
 }
 
-// Assert returns c with the constants that a states and Origin Asserted. If a states no
-// constants, Assert returns c unchanged. If a states G but not Dg, Dg becomes 2 G,
-// because the Dg of c may not fit the stated G. A Dg of 2 G holds for every loss. Assert
-// fails if Validate fails or if the stated L is not finite. It also fails if a states L
-// and the L of c is +Inf, because QueryBounds.Sum is then not a distance to the exact
-// gradient.
+// Assert returns c with Origin Asserted and with the constants that the assertion `a`
+// states. If `a` states no constants, Assert returns c unchanged. If `a` states G but not
+// Dg, Dg becomes 2 G, because the Dg of c may not fit the stated G. A Dg of 2 G holds for
+// every loss. Assert fails if Validate fails or if the stated L is not finite. It also
+// fails if `a` states L and the L of c is +Inf, because QueryBounds.Sum is then not a
+// distance to the exact gradient.
 func (c Constants) Assert(a Assertion) (Constants, error) {
 	if a == (Assertion{}) {
 		return c, nil
@@ -132,8 +132,8 @@ func (c Constants) Assert(a Assertion) (Constants, error) {
 	}
 	if a.Smoothness != nil {
 		if math.IsInf(c.Smoothness, 1) {
-			return c, errors.New("engine: the loss is not smooth, or no bound of the error of computing its slope " +
-				"is proved, so a stated L cannot make a descent stable; leave L out")
+			return c, errors.New("engine: the loss is not smooth, or the error of its computed slope has no proved " +
+				"bound, so a stated L cannot make a descent stable; leave L out")
 		}
 		c.Smoothness = *a.Smoothness
 		if math.IsInf(c.Smoothness, 0) {

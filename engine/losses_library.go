@@ -40,14 +40,14 @@ func Library() []LibraryLoss {
 			Text: "exp(-exp(c*u))", Params: one("c", 2)},
 		{Name: "ramp", Title: "ramp loss: the hinge, cut off below the margin s < 1, neither convex nor smooth ([Han19])",
 			Text: "max(0, 1 - u) - max(0, s - u)", Params: one("s", -1)},
-		{Name: "smooth-ramp", Title: "ramp loss with both hinges replaced by Moreau envelopes with parameter h, not " +
-			"convex, smooth",
+		{Name: "smooth-ramp", Title: "ramp loss with both hinges replaced by Moreau envelopes with parameter h, " +
+			"smooth but not convex",
 			Text:   "(max(0, 1 - u)^2 - max(0, 1 - h - u)^2 - max(0, s - u)^2 + max(0, s - h - u)^2) / (2*h)",
 			Params: map[string]float64{"s": -1, "h": 0.5}},
 		{Name: "sigmoid", Title: "sigmoid loss, not convex, smooth and bounded: a smooth 0-1 loss", Text: "sigmoid(-u)"},
 		{Name: "square", Title: "square loss with target m, convex and smooth", Text: "(m - u)^2", Params: one("m", 1)},
-		{Name: "moreau-abs", Title: "absolute loss |m - u|, quadratic within h: its Moreau envelope, the Huber loss, " +
-			"convex and smooth",
+		{Name: "moreau-abs", Title: "Huber loss: the Moreau envelope of the absolute loss |m - u|, which is " +
+			"quadratic if |m - u| <= h, convex and smooth",
 			Text: "where(abs(m - u) <= h, (m - u)^2 / (2*h), abs(m - u) - h/2)", Params: map[string]float64{"m": 1, "h": 0.5}},
 		{Name: "contrastive", Title: "half the squared hinge with margin m; as a metric loss, equal labels are pulled " +
 			"within a squared distance of 1 - m and others pushed beyond 1 + m",

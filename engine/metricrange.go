@@ -20,10 +20,10 @@ type MetricRange struct {
 	// SlopeMin and SlopeMax are the bounds of phi' from which Constants are computed.
 	// Computed slopes of a loss that is not smooth are clamped to them.
 	SlopeMin, SlopeMax float64
-	// WithinErr is the error of a slope at a computed margin of a member of the loss's
-	// domain. It is set if phi' is smooth on MarginRange, which is the smaller range of these
-	// margins, but not up to V. The loss then has the Constants of a smooth loss. Otherwise
-	// WithinErr is 0.
+	// WithinErr is the error of a slope at a computed margin, if W is in the domain of the
+	// loss. The margins of these W are in MarginRange, which is smaller than [-V, V].
+	// WithinErr is set if phi' is smooth on MarginRange but not on [-V, V]. The loss then has
+	// the Constants of a smooth loss. Otherwise WithinErr is 0.
 	WithinErr float64
 }
 

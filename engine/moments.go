@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// SecondMoments selects the second moments of records that are summed.
+// SecondMoments selects which second moments of the records are summed.
 type SecondMoments int
 
 // NoSecond, DiagonalSecond and FullSecond are the kinds of second moments.
@@ -88,7 +88,8 @@ func Gradient(w []float64, p Pairs) Query { return Query{W: w, Pairs: p} }
 func (q Query) IsPlain() bool { return q.Pairs != nil && q.Radius == 0 && q.Centre == nil }
 
 // Validate returns an error that names the first field out of range for d features within b. It
-// checks queries of moments, and for gradients the fields Radius and Centre that move the records.
+// checks the fields of a query of moments. For a query of gradients, it checks the fields Radius
+// and Centre, which move the records.
 func (q Query) Validate(d int, b Bounds) error {
 	switch {
 	case !(q.Radius >= smallestScale && q.Radius <= largestScale):

@@ -139,8 +139,8 @@ func (e *partsEvaluator) bind(s SubsetPairs) error {
 	n := e.records.Units()
 	inner := e.kernel.inner[s.N]
 	if inner == nil || s.From < 0 || s.From > n-s.N || s.Order != nil && len(s.Order) != n {
-		return fmt.Errorf("engine: SubsetPairs has the places %d to %d and an Order of length %d; either they do "+
-			"not fit %d records, or the number of records of SubsetPairs is not in Parts.Sizes", s.From, s.From+s.N-1,
+		return fmt.Errorf("engine: SubsetPairs has the places %d to %d and an Order of length %d, but these "+
+			"numbers do not fit %d records, or Parts.Sizes does not contain SubsetPairs.N", s.From, s.From+s.N-1,
 			len(s.Order), n)
 	}
 	row := func(i int) int {

@@ -9,8 +9,8 @@ import (
 // order of r. of[i], from 0 to count-1, is the person of row i. Every person has at least
 // one row. The position of a person must not depend on the rows of other persons
 // (docs/theory.md#persons). If a person has more rows than the limit `most`, GroupPersons
-// keeps only the first `most` rows of this person. GroupPersons fails if of does not fit
-// r and count, if a person has no row, if count < 1, or if most < 1.
+// keeps only the first `most` rows of this person. GroupPersons fails if the argument
+// `of` does not fit r and count, if a person has no row, if count < 1, or if most < 1.
 func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 	if len(of) != r.n {
 		return nil, fmt.Errorf("engine: GroupPersons: persons are given for %d rows, but there are %d rows", len(of), r.n)
@@ -71,8 +71,9 @@ func (r *Records) WithPersons(first []int, most int) (*Records, error) {
 	return &out, nil
 }
 
-// PersonsOf returns the rows of r grouped into the persons of like. Row i of r belongs to the person of row i of
-// like. If like has no persons, each row of the result is a record. It fails if the numbers of rows differ.
+// PersonsOf groups the rows of r by the persons of the records `like`. Row i of r belongs to the person of row i
+// of `like`. If `like` has no persons, each row of the result is a record. PersonsOf fails if the numbers of
+// rows differ.
 func (r *Records) PersonsOf(like *Records) (*Records, error) {
 	if r.n != like.n {
 		return nil, fmt.Errorf("engine: PersonsOf: there are %d rows, but persons are given for %d rows", r.n, like.n)

@@ -83,8 +83,8 @@ const (
 
 // Top returns the eigenvalues above limit of the symmetric matrix with finite coordinates w, in descending order. It
 // also returns a basis that begins with their eigenvectors. Top uses Lanczos' method with a public start, so its result
-// is a function of w and limit. It takes up to 512 steps of O(Dim^2) operations each. The result all is false if there
-// may be further eigenvalues above limit.
+// is a function of w and limit. It takes up to 512 steps of O(Dim^2) operations each. The result `all` is false if
+// there may be further eigenvalues above limit.
 func (s Symmetric) Top(w []float64, limit float64) (values []float64, frame *Frame, all bool) {
 	var basis [][]float64
 	var diagonal, beside []float64

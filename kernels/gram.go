@@ -9,8 +9,8 @@ func GramStride(d int) int { return (d + gramCols - 1) / gramCols * gramCols }
 // AddGramDepth returns the depth of AddGram: one product, the sum over the rows, and an addition to dst.
 func AddGramDepth(rows int) int { return rows + 1 }
 
-// AddGramAdditions returns a bound on the number of additions of AddGram to an element of dst, one for each run
-// of rows. Each addition rounds the previous content once.
+// AddGramAdditions returns a bound on how often AddGram adds to an element of dst. AddGram adds to the element
+// once for each run of rows. Each addition rounds the previous content once.
 func AddGramAdditions(rows int) int { return (rows + panelRun - 1) / panelRun }
 
 // AddGram adds the upper triangle of x^T x to dst, for the first d columns of x. x is a row-major rows x stride

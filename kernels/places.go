@@ -41,8 +41,8 @@ func Groups(n int) (groups int, shift uint8) {
 	return 1 << width, uint8(placeBits - width)
 }
 
-// Label describes the groups of the numbers of a label. The group of a number is First plus the bits of the
-// number's place from bit Shift on.
+// Label describes how the numbers with one label are divided into groups. The group of a number is First +
+// (place >> Shift), where place is the place of the number.
 type Label struct {
 	First int32
 	Shift uint8
@@ -112,10 +112,10 @@ type Sorter struct {
 // for x without NaNs and infinities. Sort also sets from[k] to the index in x of key[k]. The order of -0 and 0
 // is not specified. Sort overwrites x.
 //
-// The bits of a place below bit shift begin with the number of a bucket. A bucket has less than one number on
-// average. After the numbers are distributed to buckets, an insertion sort completes the order. If the
-// insertion sort needs too many moves, because the numbers are in few buckets, a radix sort with six passes
-// follows.
+// The most significant bits of a place below bit `shift` are the number of a bucket. A bucket has less than
+// one number on average. After the numbers are distributed to buckets, an insertion sort completes the order.
+// If the insertion sort needs too many moves, because the numbers are in few buckets, a radix sort with six
+// passes follows.
 func (s *Sorter) Sort(key []float64, from []int32, x []float64, p Places, shift uint8) {
 	n := len(x)
 	if n <= smallSort {

@@ -50,8 +50,9 @@ func dotRun(x, y []float64) float64 {
 //		dst[i] = Dot(x[i*d:(i+1)*d], w)
 //	}
 //
-// If d > 4 and len(dst) is a multiple of DotsRows, dst[i] is a function of its row and w, bit for bit, in every
-// place. If len(dst) is not a multiple of DotsRows, a variant may sum the remaining rows in another order.
+// If d > 4 and len(dst) is a multiple of DotsRows, the bits of dst[i] depend only on row i of x and on w, and
+// not on the value of i. If len(dst) is not a multiple of DotsRows, a variant may sum the remaining rows in
+// another order.
 func Dots(dst, x, w []float64) {
 	d := len(w)
 	if d <= shortRow {

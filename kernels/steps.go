@@ -1,7 +1,8 @@
 package kernels
 
-// Step is a function of pairs of numbers s, t. For pairs with t <= s - Shift its value is d (Slope + Rise d (s
-// - t)). The factor d is the same for all steps. For other pairs it is 0.
+// Step is a function of pairs of numbers s, t. For pairs with t <= s - Shift, the value of the function is d
+// (Slope + Rise d (s - t)). The factor d is the same for all steps. For all other pairs, the value of the
+// function is 0.
 type Step struct{ Shift, Slope, Rise float64 }
 
 // Ordered holds numbers in increasing order.

@@ -89,5 +89,6 @@ func NewMetricPersonBlock(rows, d int, p MetricPersons, f func([]float64)) *Metr
 	return b
 }
 
-// At sets the first row of the block and the row of the first column for the next calls of Start and Add.
+// At sets two record numbers for the next calls of Start and Add: the record of the block's first row and
+// the record of the first column.
 func (b *MetricPersonBlock) At(row, column int) { b.persons.row, b.persons.column = row, column }

@@ -29,8 +29,9 @@ func (s ClusterSums) Certify() (Certificate, error) {
 	}
 	exact := 2 * float64(s.Levels)
 	c, err := newCertificate(exact, exact, "numbers and sums of records by cluster",
-		fmt.Sprintf("if the record stays in its cluster, one sum moves by 2R; if it changes the cluster, the "+
-			"squared move is R^2 + R^2 + 2 R^2; R = %d levels (docs/theory.md#cluster-sums)", s.Levels))
+		fmt.Sprintf("if the replaced record stays in its cluster, one sum moves by 2R; if the record goes to "+
+			"another cluster, the vector moves by a distance whose square is R^2 + R^2 + 2 R^2; R = %d levels "+
+			"(docs/theory.md#cluster-sums)", s.Levels))
 	return stated("cluster-sums", s, c, err)
 }
 

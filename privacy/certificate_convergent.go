@@ -71,11 +71,11 @@ func (l LastIterate) Certify() (Certificate, error) {
 	total := max(exact, account.ConvergentSensitivity(h.gap, h.contraction, h.diameter, h.steps))
 	c, err := newCertificate(exact, total,
 		"last iterate of noisy projected gradient descent",
-		fmt.Sprintf("all iterates but the last stay secret; a step contracts the distance of two runs by c = %.9g, "+
-			"and then increases it by at most s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g; the distance is at most D "+
-			"= %.6g; the sensitivity is sigma times the mu of the convergent bound; Dg = %.6g, eta = %.6g, p = "+
-			"%.6g of the pairs contain one record, T = %d, rho = %.3g, grid h = %.3g "+
-			"(docs/theory.md#hidden-iterates)",
+		fmt.Sprintf("all iterates except the last stay secret; each step multiplies the distance between two runs "+
+			"by at most c = %.9g and then adds at most s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g; the distance "+
+			"never exceeds D = %.6g; the convergent bound gives mu, and the sensitivity is sigma mu; here Dg = "+
+			"%.6g, eta = %.6g, one record is in the share p = %.6g of the pairs, T = %d, rho = %.3g, and the grid "+
+			"is h = %.3g (docs/theory.md#hidden-iterates)",
 			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.PairFraction, l.Steps, l.UpdateError, l.Grid))
 	c.form = h
 	return stated("hidden-iterates", l, c, err)

@@ -33,7 +33,7 @@ func (c Curvature) validate() error {
 		return fmt.Errorf("%w: diameter is %v, must be positive", errCertificate, c.Diameter)
 	}
 	return errors.Join(positive("pair diameter Dg", c.PairDiameter),
-		nonNegative("smoothness L, which output perturbation needs to be finite,", c.Smoothness),
+		nonNegative("smoothness L of a loss with output perturbation", c.Smoothness),
 		nonNegative("strong convexity alpha", c.StrongConvexity))
 }
 

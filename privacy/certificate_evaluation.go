@@ -62,7 +62,8 @@ func (s ClassPairSum) Certify() (Certificate, error) {
 	if err := nonNegative("error of a sum over pairs", s.Error); err != nil {
 		return Certificate{}, err
 	}
-	why := fmt.Sprintf("one record is in at most n - 1 = %d pairs of classes with terms of at most %d",
+	why := fmt.Sprintf("one record is in at most n - 1 = %d pairs of records of different classes, and the term of "+
+		"each pair is at most %d in magnitude",
 		s.Records-1, s.Levels)
 	length := 1
 	if s.Counted {

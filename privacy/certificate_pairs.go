@@ -118,10 +118,10 @@ type PairMoments struct {
 // Certify returns the certificate kappa sqrt(2 Radius^4 + c^2) (docs/theory.md#pair-moments).
 //
 // Proof. A pair that stays similar, or stays dissimilar, moves one sum by at most sqrt(2) Radius^2
-// (docs/theory.md#second-moments). A pair whose label changes moves both sums, by |dx|^4 + |dx'|^4 <= 2
-// Radius^4 in squares, and the count. Together kappa pairs move the vector by at most the sum of their moves.
-// The bound is attained by an individual whose distance to the others is at least Radius, if the labels of
-// its kappa pairs change together. QED
+// (docs/theory.md#second-moments). A pair whose label changes moves both sums and the count. The squared move
+// of the two sums is |dx|^4 + |dx'|^4 <= 2 Radius^4. Together kappa pairs move the vector by at most the sum
+// of their moves. The bound is attained by an individual whose distance to the others is at least Radius, if
+// the labels of its kappa pairs change together. QED
 //
 // Checked by Coq: Pairs.pair_moments.
 func (m PairMoments) Certify() (Certificate, error) {
@@ -189,10 +189,11 @@ func (g PairSample) Certify() (Certificate, error) {
 	exact := round.Up(term/g.Expected, 1)
 	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2),
 		"sum of clipped pair gradients of a Poisson batch over its expected size",
-		fmt.Sprintf("given the earlier releases, one pair in the batch moves the sum by at most h/E|B| + 2 rho; each of %d "+
-			"pairs enters the batch with probability %.6g, by a secret coin; an owner has at most kappa = %d pairs, which are "+
-			"all replaced; each drawn pair of the owner moves the sum by twice as much, so the release is a mixture of "+
-			"Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected,
+		fmt.Sprintf("given the earlier releases, adding one pair to the batch moves the sum by at most h/E|B| + 2 "+
+			"rho; a secret coin puts each of %d pairs into the batch with probability %.6g; an owner has at most "+
+			"kappa = %d pairs, and neighbouring data sets differ in all pairs of one owner; replacing a pair that "+
+			"is in the batch moves the sum by twice as much, so the release is a mixture of Gaussians "+
+			"(docs/theory.md#pair-poisson); E|B| = %.6g, h = %.6g, rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected,
 			term, g.Roundoff))
 	c.form = poissonOf{batch: batch{records: g.Pairs, rate: g.Rate}, group: g.Group}
 	g.TermNorm = term

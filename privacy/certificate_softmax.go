@@ -102,12 +102,14 @@ func (g SoftmaxSample) Certify() (Certificate, error) {
 	exact := round.Up(one/g.Expected, 1)
 	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2),
 		"sum of a softmax loss's clipped gradients over a Poisson batch, over its expected size",
-		fmt.Sprintf("given the earlier releases, one pair in the batch moves the sum by at most s/E|B| + 2 rho, where "+
-			"s = %.6g times the clip covers its own softmax and its share of all other softmaxes at temperature %g with up to "+
-			"%d other pairs (docs/theory.md#batch-softmax); replacing a pair moves the sum by at most r/E|B| + 2 rho, r = %.6g "+
-			"times the clip (docs/theory.md#softmax-replaced); each of %d pairs enters the batch with probability %.6g, by a "+
-			"secret coin; an owner has at most kappa = %d pairs, which are all replaced, so the release is a mixture of "+
-			"Gaussians (docs/theory.md#pair-poisson, docs/theory.md#poisson-replaced); E|B| = %.6g, rho = %.3g",
+		fmt.Sprintf("given the earlier releases, adding one pair to the batch moves the sum by at most s/E|B| + 2 "+
+			"rho, where s is %.6g times the clip; s covers the softmax of the added pair and, at temperature %g, "+
+			"its effect on the softmaxes of up to %d other pairs (docs/theory.md#batch-softmax); replacing a pair "+
+			"moves the sum by at most r/E|B| + 2 rho, where r is %.6g times the clip "+
+			"(docs/theory.md#softmax-replaced); a secret coin puts each of %d pairs into the batch with "+
+			"probability %.6g; an owner has at most kappa = %d pairs, and neighbouring data sets differ in all "+
+			"pairs of one owner, so the release is a mixture of Gaussians (docs/theory.md#pair-poisson, "+
+			"docs/theory.md#poisson-replaced); E|B| = %.6g, rho = %.3g",
 			one, g.Temperature, g.Pairs-1, g.Replaced(), g.Pairs, g.Rate, g.Group, g.Expected, g.Roundoff))
 	replaced := round.Up(round.Up(g.Replaced()/g.Expected, 1)+2*g.Roundoff, 2)
 	// replaced is in this range except for rounding

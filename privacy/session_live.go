@@ -98,8 +98,8 @@ type Receipt struct {
 const SeededWarning = "reproducible, noise is not secret"
 
 // LiveSession makes the releases of one plan and no other releases. NewSession and NewPublicSession return
-// a LiveSession; NewSession also has the plan charged. Several goroutines may call its methods. As long as
-// the session is in use, the Source must not be used elsewhere.
+// a LiveSession. Before NewSession returns, it charges the plan. Several goroutines may call its methods.
+// As long as the session is in use, the Source must not be used elsewhere.
 type LiveSession struct {
 	mu      sync.Mutex
 	src     *Source

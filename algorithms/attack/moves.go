@@ -11,7 +11,7 @@ import (
 // Move is the distance between a request of a run and the request of its replay on a neighbour.
 type Move struct {
 	Call // the call of the replay
-	// Was is the exact vector (Call.Before) of the recorded run whose answers the replay gets.
+	// Was is the exact vector (Call.Before) in the recorded run. The replay gets the answers of the recorded run.
 	Was []float64
 	// Name is the name of the row of the plan, if it is known. If a release belongs to a single run of a selection,
 	// Name is Selection.
@@ -84,7 +84,8 @@ func Joint(all []Move) (far float64) {
 }
 
 // Jobs runs two jobs of one plan, on a data set and on a neighbour, and returns how far their requests move. The
-// error is a Violation if the second job makes other requests or returns other bits.
+// error is a Violation if the two jobs do not make the same requests in the same order, or if they do not return
+// the same bits.
 func Jobs(ctx context.Context, data, neighbour algorithms.Job, seed uint64) ([]Move, error) {
 	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), data.Plan.Events())
 	if err != nil {

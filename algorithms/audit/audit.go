@@ -36,7 +36,7 @@ type Options struct {
 	Workers int
 	// Tracker is informed of the progress.
 	Tracker algorithms.Tracker
-	// Look is called with the report so far after every look, if it is not nil.
+	// Look, if not nil, is called after every look with the report so far.
 	Look func(*Report)
 }
 

@@ -30,8 +30,8 @@ func (LinearMetric) Domain(d int, radius float64) engine.Domain {
 }
 
 // Constants returns G = 4 R^2 q, Dg = 2 G and L = 0, where R = b.FeatureNorm and q = b.LabelAbs^2. The proof of
-// engine.MahalanobisLogistic.Constants holds with |c| = |y y'| <= q for both signs. Dg is attained by (R u, b)
-// against (R u, -b) next to (-R u, -b).
+// engine.MahalanobisLogistic.Constants holds with |c| = |y y'| <= q for both signs. Dg is attained if the
+// record (R u, b) is replaced by (R u, -b) and the other record of the pair is (-R u, -b).
 func (LinearMetric) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
 	g := 4 * b.FeatureNorm * b.FeatureNorm * b.LabelAbs * b.LabelAbs * (1 + 0x1p-49)
 	return constantsOf("LinearMetric", b, radius, g, 2*g)

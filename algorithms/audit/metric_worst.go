@@ -18,7 +18,7 @@ type startLoss struct {
 // Name returns the name of the loss, followed by a note on the worst start.
 func (l startLoss) Name() string { return l.MetricLoss.Name() + " from the worst start" }
 
-// Domain returns the domain of the loss with another start.
+// Domain returns the domain of the wrapped loss, with l.start in place of its starting point.
 func (l startLoss) Domain(d int, radius float64) engine.Domain {
 	return startDomain{l.MetricLoss.Domain(d, radius), l.start}
 }

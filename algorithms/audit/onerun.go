@@ -8,10 +8,11 @@ import (
 	"dyad/privacy/account"
 )
 
-// Guesses is the outcome of a one-run audit. There are Canaries independent fair bits, one for each canary
-// record. The adversary guessed Made of them, and Correct guesses were right. The adversary may use the
-// releases to choose which bits, and how many, to guess. Apart from the releases, this choice must not
-// depend on the bits. If the number of guesses was tuned on the outcome, a union bound is needed.
+// Guesses is the outcome of a one-run audit. The field Canaries is the number of independent fair bits,
+// one for each canary record. Made is the number of bits that the adversary guessed, and Correct is the
+// number of right guesses. The adversary may use the releases to choose which bits, and how many, to
+// guess. Apart from the releases, this choice must not depend on the bits. If the number of guesses was
+// tuned on the outcome, a union bound is needed.
 type Guesses struct{ Canaries, Made, Correct int }
 
 // oneRunPValue bounds the probability of at least as many correct guesses as in g if the mechanism is (epsilon,

@@ -71,8 +71,8 @@ type Report struct {
 	// black-box runs, or if HalfRefuted.
 	RunsForHalf int `json:"runs_for_half_claim,omitempty"`
 	// RunsAtLeast is approximately the number of runs that the control needs if Shift.Mu is one standard error above
-	// its estimate. It is 0 if RunsForHalf is known, if HalfRefuted, in black-box runs, if there is no Shift, or if no
-	// number of runs is enough even for this larger Shift.Mu.
+	// its estimate. It is 0 in black-box runs, and if HalfRefuted is true, RunsForHalf is known, or Shift is nil. It
+	// is also 0 if no number of runs is enough even for this larger Shift.Mu.
 	RunsAtLeast int `json:"runs_for_half_claim_at_least,omitempty"`
 	// Tightness is nil if the tightness of the attacked data sets is not known.
 	Tightness *Tightness `json:"tightness,omitempty"`

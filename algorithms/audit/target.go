@@ -32,7 +32,8 @@ type Target struct {
 	// Horizon records in their order.
 	Stream          *algorithms.Plan
 	Data, Neighbour *engine.Records
-	// Program replaces Algorithm, Plan and Stream for any other object of an attack.
+	// Program is the object of the attack if the object is neither an algorithm nor a
+	// stream. If Program is set, the fields Algorithm, Plan and Stream are not used.
 	Program *Program
 	// Coins is the seed of the coins other than noise in white-box runs.
 	Coins uint64
@@ -93,8 +94,8 @@ func (t Target) problem() engine.Problem {
 func (t Target) check() error {
 	if t.Program == nil && (t.Stream == nil && (t.Plan == nil || t.Algorithm == nil) || t.Data == nil ||
 		t.Neighbour == nil) {
-		return errors.New("audit: the target needs a program, or two data sets with either an algorithm and its plan " +
-			"or the plan of a stream")
+		return errors.New("audit: the target is incomplete; set Program, or set Data and Neighbour together with " +
+			"Stream or with both Algorithm and Plan")
 	}
 	c := t.claim()
 	local := t.Program != nil && (t.Program.Draw != nil || t.Program.Rows != nil) // which need no noise

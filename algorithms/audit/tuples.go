@@ -63,7 +63,8 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 			for _, place := range []float64{-1, 0, 0.5, 0.9} {
 				data, neighbour := at.data.Clone(), at.neighbour.Clone()
 				data.X[at.victim*s.Dim], neighbour.X[at.victim*s.Dim] = place*s.Bound, place*s.Bound
-				if err := add(fmt.Sprintf("the class of record %d at %.3g is changed; the other records are at 1 and of classes %s",
+				if err := add(fmt.Sprintf("record %d is at %.3g times the norm bound and changes its class; all "+
+					"other records are at the norm bound and have the classes %s",
 					at.victim, place, at.classes), data, neighbour, nil); err != nil {
 					return Target{}, err
 				}

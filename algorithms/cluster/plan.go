@@ -29,8 +29,8 @@ type Options struct {
 	Radius   float64 // radius R, 2^-500 to 2^500; longer mapped records are shortened to norm R
 	Rounds   int     // number T of rounds, 1 to 1000; 0 means defaultRounds
 	Seed     uint64  // seed of the first centres, and of the places where centres without records start again
-	// Map identifies the map of the records to the last digit, for example by a hash, so that a run is resumed
-	// only with the map of its first attempt.
+	// Map identifies the map of the records exactly, up to its last digit, for example by a hash. A run can
+	// therefore be resumed only with the map of its first attempt.
 	Map string
 	// Individuals is the assumption that every record belongs to a different individual. A metric of labelled pairs
 	// rests on this assumption, too. The unit of the guarantee is then one individual, as in the run of the metric,
@@ -91,9 +91,10 @@ func New(o Options) (*Plan, error) {
 	}
 	g := unit.Guarantee(fmt.Sprintf("numbers and sums of the records of %d clusters, %d times, with %s noise", o.Clusters,
 		o.Rounds, rows[0].Noise.Name()),
-		c.Derivation()+"; clusters follow from releases, so rounds compose (docs/theory.md#cluster-sums)",
+		c.Derivation()+"; the clusters of every round are defined by earlier releases, so the rounds compose "+
+			"(docs/theory.md#cluster-sums)",
 		fmt.Sprintf("public: n = %d, k = %d, the radius %.6g, the schema and all options", o.Records, o.Clusters, o.Radius),
-		"the map of the records is public, or what it tells of these records is charged to the same data id")
+		"the map of the records is public, or its privacy cost for these records is charged to the same data id")
 	if o.Individuals != "" {
 		g.Assumptions = append(g.Assumptions, o.Individuals)
 	}
@@ -153,9 +154,10 @@ func (p *Plan) remedy() string {
 	if epsilon <= 10 {
 		enough += fmt.Sprintf(", or epsilon = %.2g", epsilon)
 	}
-	return fmt.Sprintf("noise swamps the centres: the noise of a centre of n/k = %.3g records is %.2g of the radius; "+
-		"with all other options unchanged, %s gives %g of the radius; fewer clusters or rounds, a smaller radius "+
-		"that records fit in, or a metric of fewer dimensions help, too",
+	return fmt.Sprintf("noise swamps the centres: the noise of a centre of n/k = %.3g records is %.2g times the "+
+		"radius; with all other options unchanged, %s would reduce the noise to %g times the radius; fewer "+
+		"clusters or rounds, a smaller radius that records fit in, or a metric of fewer dimensions would reduce "+
+		"the noise, too",
 		float64(o.Records)/float64(o.Clusters), p.CentreNoise, enough, swamped)
 }
 

@@ -145,14 +145,14 @@ func New(o Options) (*Plan, error) {
 	}
 	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Objective: o.objective()}
 	released, why := rows.Told()
-	composed := "; each certificate holds given the earlier releases, and shares that are fixed beforehand compose " +
-		"(docs/theory.md#evaluation-budget)"
+	composed := "; each certificate holds for any values of the earlier releases, and the shares of the budget are " +
+		"fixed beforehand, so the releases compose (docs/theory.md#evaluation-budget)"
 	if o.PersonRows > 0 {
 		composed += "; what a person adds is the mean over its rows, in the convex hull of what a row would add " +
 			"(docs/theory.md#person-figures)"
 	}
 	g := o.Provenance.Records(o.PersonRows).Guarantee(released+", with "+rows[0].Noise.Name()+" noise", why+composed,
-		o.public(), "the model is public, or what it tells of these records is charged to the same data id")
+		o.public(), "the model is public, or its privacy cost for these records is charged to the same data id")
 	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
 		return nil, err
 	}
@@ -226,8 +226,8 @@ func cellsRule(n int, b privacy.Budget) int {
 // public describes the numbers that the guarantee treats as public.
 func (o Options) public() string {
 	if len(o.Classifiers) > 0 {
-		return fmt.Sprintf("public: n = %d, the classifiers (%s) with the records that they consist of, the schema and "+
-			"all options", o.Records, strings.Join(o.Classifiers, ", "))
+		return fmt.Sprintf("public: n = %d, the classifiers (%s), all records that a classifier contains, the "+
+			"schema and all options", o.Records, strings.Join(o.Classifiers, ", "))
 	}
 	if o.Compared != "" {
 		return fmt.Sprintf("public: n = %d, the schemas and all options", o.Records)

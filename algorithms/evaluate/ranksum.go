@@ -28,7 +28,8 @@ func (z Size) Problem() string {
 	case z.Records < 2 || z.Records > maxRecords:
 		return fmt.Sprintf("%d %s, want from 2 to 2^26", z.Records, z.Unit())
 	case z.PersonRows < 0:
-		return fmt.Sprintf("a person has at most %d rows, want at least 1, or 0 for records", z.PersonRows)
+		return fmt.Sprintf("the largest number of rows of a person is %d; want at least 1, or 0 if each row is a "+
+			"record", z.PersonRows)
 	case z.PersonRows > math.MaxInt32/z.Records:
 		return fmt.Sprintf("%d persons with up to %d rows each could have 2^31 rows or more; declare a smaller cap "+
 			"(max_rows_per_person)", z.Records, z.PersonRows)

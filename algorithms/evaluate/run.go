@@ -16,7 +16,8 @@ type Data struct {
 	Positive []bool
 	// Other holds the scores of the model Options.Compared.
 	Other []float64
-	// Correct replaces scores for classifiers. For each classifier it holds whether each row is classified correctly.
+	// Correct is used instead of Scores if the plan evaluates classifiers. For each classifier, Correct has one entry
+	// per row, which is true if the row is classified correctly.
 	Correct [][]bool
 	// First holds the index of the first row of each person and, at the end, the number of rows. It is nil if
 	// each row is a record.

@@ -10,12 +10,13 @@ import (
 	"dyad/engine/embedding"
 )
 
-// Network makes the model of a protocol a network with one hidden layer of tanh units,
+// Network describes a model of a protocol that replaces the linear model w.x. The model
+// is a network with one hidden layer of tanh units,
 //
 //	f(x) = w_out . tanh(W x + c),   p = Hidden (Dim + 2) parameters,
 //
-// which replaces w.x ([Han19] appendix F names networks as future work). Users send privatised gradients in all
-// p parameters. Fields that are zero get public defaults, which are filled in for the network of a Plan.
+// [Han19] appendix F names networks as future work. Users send privatised gradients in all p parameters. Fields
+// that are zero get public defaults, which are filled in for the network of a Plan.
 type Network struct {
 	// Hidden is the number of units, 1 to 2^16. If it is 0, 8 applies.
 	Hidden int `json:"hidden"`
@@ -25,7 +26,7 @@ type Network struct {
 	Clip float64 `json:"clip"`
 	// Gain is the standard deviation of the weights of the hidden layer at the start. If it is 0, 2 applies.
 	Gain float64 `json:"gain"`
-	// Seed is the seed of the start, which is public.
+	// Seed is the public seed of the starting parameters.
 	Seed uint64 `json:"seed"`
 	// Rate is the factor a of step sizes. Update t has the step size a sqrt(Batch)/(B sqrt t), so its noise
 	// has a norm of about a/sqrt t. If it is 0, 2 applies.
@@ -36,8 +37,8 @@ type Network struct {
 // that comes from a server, and the size of a published state.
 const maxParameters = 1 << 20
 
-var errPrintedNetwork = errors.New("the method is [Han19] Algorithm 1 to the letter, which has only linear models; " +
-	"for a network, choose prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
+var errPrintedNetwork = errors.New("this method is exactly Algorithm 1 of [Han19], and Algorithm 1 has only linear " +
+	"models; for a network, choose prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
 
 // fillNetwork sets defaults and validates.
 func (p *Protocol) fillNetwork() error {

@@ -286,8 +286,9 @@ func (p *Plan) StepSize(t int64) float64 {
 }
 
 // KWIKEpochs returns a number of epochs by the KWIK bound O((r/R) ln(1/delta)) of [Han19] Theorem 2 and Remark
-// 6, with the constant 1. ratio is the paper's r between maximum and virtual complexity, radius is its R, and
-// delta is the failure probability. The number is a stopping rule from public numbers, not a guarantee.
+// 6, with the constant 1. The argument ratio is r in the paper, the ratio between maximum and virtual
+// complexity. The argument radius is R in the paper, and delta is the failure probability. The number is a
+// stopping rule from public numbers, not a guarantee.
 func KWIKEpochs(ratio, radius, delta float64) (int, error) {
 	epochs := math.Ceil(ratio / radius * math.Log(1/delta))
 	if !(ratio > 0 && radius > 0 && delta > 0 && delta < 1 && epochs <= MaxEpochs) {

@@ -81,7 +81,7 @@ func (f *fixture) attackCount(t *testing.T, c cell) crash.Ended {
 		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released", Fault: "kill"}).End()
 		next := f.get(t, stateName)
 		f.put(t, map[string]string{stateName: latest})
-		f.refusedState(t, c.fault, "in this state differs from the release that was made")
+		f.refusedState(t, c.fault, "in this state are not the values that were released")
 		f.put(t, map[string]string{stateName: next})
 		sameReleases(t, releasesOf(t, e), releasesOf(t, second))
 		e.Stdout += second.Stdout[strings.Index(second.Stdout, "\n")+1:]

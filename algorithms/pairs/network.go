@@ -22,7 +22,8 @@ type Network struct {
 	Origin string
 	// Warn means that Start was trained on private data. Then every report contains Origin, even a short report.
 	Warn bool
-	// Optimizer makes steps by released means of clipped gradients, in units of the clip.
+	// Optimizer updates the parameters with the released means of clipped gradients. The
+	// means are in units of the clip.
 	Optimizer algorithms.Optimizer
 }
 
@@ -58,7 +59,7 @@ func (s *Spec) fillNetwork() error {
 	case d != s.Dim || s.Rows != 0 && s.Rows != m:
 		return fmt.Errorf("network %s does not fit %d features and %d rows", n.Model.Network.Name(), s.Dim, s.Rows)
 	case len(n.Start) != s.weights():
-		return fmt.Errorf("the start has %d numbers, but network %s has %d parameters", len(n.Start),
+		return fmt.Errorf("the starting parameter vector has %d numbers, but network %s has %d parameters", len(n.Start),
 			n.Model.Network.Name(), s.weights())
 	}
 	s.Rows, s.StepSize = m, cmp.Or(s.StepSize, 0.1)
@@ -76,8 +77,8 @@ func (s *Spec) checkSoftmax() error {
 		return fmt.Errorf("the certificate of loss %s needs secret batches; choose Poisson sampling (--sampling=poisson)",
 			l.Name())
 	case s.Method != Gradients || s.Shrink || s.PrintedSteps:
-		return fmt.Errorf("loss %s needs method gradients with a fixed clip and the steps of a network; leave out any other "+
-			"method, the shrinking clip and printed steps", l.Name())
+		return fmt.Errorf(`loss %s needs the method "gradients", a fixed clip and the steps of a network; leave `+
+			"out the options for another method, for a shrinking clip and for printed steps", l.Name())
 	case s.Mode == algorithms.Paper:
 		return fmt.Errorf("paper mode has no formula for loss %s; choose certified mode", l.Name())
 	case s.Pairs < 2:

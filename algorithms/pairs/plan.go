@@ -213,8 +213,9 @@ func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 		row.Times, row.Share = releases, 1/float64(releases)
 		p.Releases = algorithms.Releases{row}
 		formed += " and secret coins; which pairs were in which batch, and how many, stays secret"
-		derivation += fmt.Sprintf("; %d releases composed by privacy loss distributions; full batches with this noise would "+
-			"have epsilon = %.4g, and for this epsilon need sigma = %.6g",
+		derivation += fmt.Sprintf("; %d releases are composed by privacy loss distributions; with the same noise, "+
+			"full batches would have epsilon = %.4g; with the epsilon of the budget, full batches would need sigma "+
+			"= %.6g",
 			releases, p.KnownBatches(), privacy.UnsampledSigma(c, s.Budget, releases))
 	}
 	if s.Network != nil {

@@ -106,7 +106,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	// release by one added pair.
 	sensitivity, known := f.AddSome("sensitivity", p.Certificate().Sensitivity()),
 		f.AddSome("epsilon_of_full_batches", p.KnownBatches())
-	f.Line("noise", "%s on the mean gradient of every batch, in units of the clip, exact; %s sensitivity %.6g%s",
+	f.Line("noise", "%s is added to the mean gradient of every batch; the noise is drawn exactly, in units of the "+
+		"clip; %s sensitivity %.6g%s",
 		f.Add("noise", p.Noise().String()), joint, sensitivity, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	if s.Sampling == Poisson {
 		f.Line("", "the guarantee rests on secret batches; with full batches, this noise would have epsilon %s",

@@ -160,12 +160,12 @@ func TestNetworkTuplePlansRefuse(t *testing.T) {
 			s.Tuple, s.AllPairs, s.Batch, s.Seed = 0, true, 0, 0
 			s.Loss = embedding.Contrastive{Margin: 1}
 		},
-		"at most 64":    func(s *pairs.Spec) { s.Individuals, s.Tuple = 200, 65 },
-		"features":      func(s *pairs.Spec) { s.Dim = 4 },
-		"the start has": func(s *pairs.Spec) { s.Network.Start = s.Network.Start[1:] },
-		"update":        func(s *pairs.Spec) { s.Network.Optimizer.Update = "newton" },
-		"last iterate":  func(s *pairs.Spec) { s.Network.Optimizer.Tail = 0.5 },
-		"nil":           func(s *pairs.Spec) { s.Network.Model.Network = nil },
+		"at most 64":                        func(s *pairs.Spec) { s.Individuals, s.Tuple = 200, 65 },
+		"features":                          func(s *pairs.Spec) { s.Dim = 4 },
+		"the starting parameter vector has": func(s *pairs.Spec) { s.Network.Start = s.Network.Start[1:] },
+		"update":                            func(s *pairs.Spec) { s.Network.Optimizer.Update = "newton" },
+		"last iterate":                      func(s *pairs.Spec) { s.Network.Optimizer.Tail = 0.5 },
+		"nil":                               func(s *pairs.Spec) { s.Network.Model.Network = nil },
 	} {
 		s := networkSpec(t, embedding.Output{}, 4)
 		change(&s)

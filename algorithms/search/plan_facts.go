@@ -33,22 +33,24 @@ func (p *Plan) promise() error {
 		g.Derivation = fmt.Sprintf("a choice by permute-and-flip with epsilon %.6g: %s (docs/theory.md#choice)",
 			p.choice, p.rank.Derivation())
 		g.Assumptions = append(g.Assumptions,
-			"each model is public, or what it tells of these records is charged to the same data id")
+			"each model is public, or its privacy cost for these records is charged to the same data id")
 	case Compose:
 		g.Released = "the models of all settings, and which of them is chosen"
-		g.Derivation = fmt.Sprintf("%d trainings and a choice by permute-and-flip with epsilon %.6g compose; scores are "+
-			"rank sums: %s (docs/theory.md#choice)", len(p.Trainings), p.choice, p.rank.Derivation())
+		g.Derivation = fmt.Sprintf("the guarantee composes %d trainings and one choice by permute-and-flip with "+
+			"epsilon %.6g; the scores of the choice are rank sums: %s (docs/theory.md#choice)", len(p.Trainings), p.choice,
+			p.rank.Derivation())
 	case RandomStopping:
 		g.Released = "the model and the score of the best of a secret number of runs"
-		g.Derivation = fmt.Sprintf("the best of K runs, K uniform on 1 to %d and secret, each %.6g-GDP with training and "+
-			"score: by the profile of random stopping (docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
+		g.Derivation = fmt.Sprintf("the result is the best of K runs, where K is secret and uniform on 1 to %d; "+
+			"each run, training and score together, is %.6g-GDP; the profile of random stopping bounds the loss "+
+			"(docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
 		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, so that the time does not tell how many "+
 			"runs count; how long the search takes stays secret, because it depends on how often each setting was drawn",
 			o.Runs))
 	}
 	if o.PersonRows > 0 {
-		g.Derivation += "; the rank sum of persons moves by as much, and so does its whole part " +
-			"(docs/theory.md#person-figures)"
+		g.Derivation += "; the rank sum of persons has the same sensitivity, and its integer part has the same " +
+			"sensitivity, too (docs/theory.md#person-figures)"
 	}
 	if len(p.Trainings) > 0 { // the assumptions of the trainings, which differ only in their constants
 		seen := map[string]bool{}
@@ -102,9 +104,9 @@ func (p *Plan) advice() string {
 	if len(p.Options.Settings) == 0 {
 		return ""
 	}
-	return "all settings have the same features; in measurements of such searches, the default setting with the whole " +
-		"budget (dyad train) beat every search; a search is worth its cost if settings differ by more than the noise of the " +
-		"search, for example if their features differ"
+	return "all settings have the same features; in our measurements, the default setting with the whole budget " +
+		"(dyad train) was better than every such search; search only if settings differ by more than the noise of " +
+		"the search, for example in their features"
 }
 
 func (p *Plan) facts() (f algorithms.Facts) {
@@ -139,12 +141,13 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	if o.Road == RandomStopping {
 		f.Line("runs", "%d runs are made, and the best of the first K runs is released; K is secret and uniform on 1 "+
 			"to %[1]d; each setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried", p.tried()))
-		f.Line("score", "the rank sum and the number of positives have %s; an AUC then has noise of standard deviation %.3g "+
-			"if both classes have the same size", f.Add("score_noise", p.score.String()),
+		f.Line("score", "%s is added to the rank sum and to the number of positives; if both classes have the same "+
+			"size, the AUC then has noise of standard deviation %.3g", f.Add("score_noise", p.score.String()),
 			f.Add("auc_noise_balanced", 2*p.score.Sigma/(n*n)))
 	} else {
-		f.Line("choice", "epsilon %.6g; a candidate is passed over with probability 1 - exp(-gap/%.3g), where gap is "+
-			"how far its AUC is below the best AUC, for classes of the same size", f.Add("choice_epsilon", p.choice),
+		f.Line("choice", "epsilon %.6g; if both classes have the same size, a candidate is passed over with "+
+			"probability 1 - exp(-gap/%.3g), where gap is the best AUC minus the AUC of the candidate",
+			f.Add("choice_epsilon", p.choice),
 			f.Add("choice_gap", 4*p.rank.Sensitivity()/p.choice/(n*n)))
 	}
 	if len(p.Trainings) > 0 {

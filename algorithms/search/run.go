@@ -28,9 +28,9 @@ type Records struct {
 // Found holds the releases of a search.
 type Found struct {
 	Winner int // index in Options.Settings or Models
-	// AUC is the AUC of the winner as RandomStopping released it. It is 0 if the search has another Road. On
-	// average it is larger than the AUC on new records, because the winner is the best of several models on
-	// the records of their training.
+	// AUC is the released AUC of the winner. It is 0 unless Options.Road is RandomStopping, because no other
+	// road releases an AUC. On average the released AUC is larger than the AUC on new records, because the
+	// winner is the best of several models on the records of their training.
 	AUC     float64
 	Weights []float64 // weights of the winner; nil for Models
 }

@@ -59,8 +59,8 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node,
 	for _, n := range g.AllNodes() {
 		if n.Deriv() != nil {
 			return nil, &UnsupportedError{"Grad",
-				"Gorgonia differentiates a gradient wrongly, and a gradient inside a loss would be differentiated " +
-					"again; write the gradient as a formula"}
+				"training must differentiate the loss, but Gorgonia computes a wrong derivative if the loss " +
+					"contains a gradient; write the gradient as a formula"}
 		}
 	}
 

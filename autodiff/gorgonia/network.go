@@ -169,7 +169,7 @@ func (t *userTape) Set(theta []float64) error {
 	return nil
 }
 
-// Jacobian implements embedding.Tape: one run of the machine for each number of f.
+// Jacobian implements embedding.Tape. It runs Gorgonia's machine once for each number in f.
 //
 // The result is a function of x and theta alone, bit for bit. Every run reads the inputs, which hold this
 // record and theta, and writes all values of the graph again, in the order of one program

@@ -12,7 +12,7 @@ import (
 // numbers of one record to other records.
 var stateful = map[string]string{
 	"randomOp": "draws numbers", "dropoutOp": "draws numbers", "BatchNormOp": "keeps means of earlier records",
-	"letOp": "sets a node", "readOp": "copies numbers of records to a variable",
+	"letOp": "sets a node", "readOp": "copies values from records into a variable",
 }
 
 // remembers returns an error about an operation of a user's graph that can depend on more than its operands.

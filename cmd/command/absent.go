@@ -16,8 +16,8 @@ var absent = []struct{ options, commands, why string }{
 		"the file of --out is the published document; dyad plan --report writes the page that is approved before a training"},
 	{"holdout", "plan compare, pairs plan, local plan", "-n is the number of training records"},
 	{"holdout", "pairs train",
-		"a split would lose all pairs of an individual in one part and an individual in the other part; dyad transform " +
-			"maps individuals outside the training data"},
+		"a split would lose every pair whose two individuals fall into different parts; dyad transform maps " +
+			"individuals outside the training data"},
 	{"holdout", "cluster", "clusters cannot be evaluated on other records"},
 	{"seed", "online", "a seeded run must continue from its seed, and the state file that --resume reads has no seed; " +
 		"the noise is always secret"},
@@ -31,12 +31,14 @@ var absent = []struct{ options, commands, why string }{
 		"this command runs in one process; dyad train and dyad baseline can run as a team"},
 	{"paper-unsound", "plan compare, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, " +
 		"cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server",
-		"dyad train, dyad online and dyad plan have this option, for a training on public data in mode paper"},
+		"dyad train, dyad online and dyad plan have this option, which is for training with --mode paper on public " +
+			"data"},
 	{"model hidden dim activation similarity jacobian-clip gain init-seed init", "baseline",
 		"a network is always trained with noise, so it has no baseline; dyad train --model at a large --epsilon shows " +
 			"how much the noise costs"},
 	{"seed resume", "evaluate exact", "no random number is drawn and no budget is charged"},
-	{"report", "threshold", "dyad report MODEL --figures FILE writes a page; FILE is the file of the threshold"},
+	{"report", "threshold", "dyad report MODEL --figures FILE writes a page, where FILE is the output file of dyad " +
+		"threshold"},
 	{"report", "cluster", "only models of scores or distances have a page"},
 	{"report", "local simulate", "dyad report MODEL writes the page of the saved model"},
 	{"track", "search, online, local simulate", "dyad report MODEL --track writes a tracker run of the saved model"},

@@ -12,9 +12,9 @@ import (
 )
 
 type accountCmd struct {
-	Epsilon     float64 `xor:"amount" required:"" positive:"" placeholder:"EPSILON" help:"Target epsilon. Print the noise that reaches it."`
-	Sigma       float64 `xor:"amount" required:"" positive:"" placeholder:"SIGMA" help:"Standard deviation of Gaussian noise in every coordinate. Print its epsilon."`
-	Scale       float64 `xor:"amount" required:"" positive:"" placeholder:"SCALE" help:"Scale of Laplace or K-norm noise. Print its epsilon."`
+	Epsilon     float64 `xor:"amount" required:"" positive:"" placeholder:"EPSILON" help:"Print the noise that reaches this epsilon."`
+	Sigma       float64 `xor:"amount" required:"" positive:"" placeholder:"SIGMA" help:"Print the epsilon of Gaussian noise with this standard deviation per coordinate."`
+	Scale       float64 `xor:"amount" required:"" positive:"" placeholder:"SCALE" help:"Print the epsilon of Laplace or K-norm noise of this scale."`
 	Delta       float64 `within:"[0,1)" default:"1e-5" help:"Delta of the guarantee. 0 is pure epsilon, from Laplace or K-norm noise."`
 	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace in every coordinate, or knorm with density exp(-||z||/scale). Default: gaussian, or knorm with --delta 0."`
 	Coordinates int     `positive:"" default:"1" help:"Number of released coordinates, for laplace and knorm."`

@@ -226,7 +226,7 @@ func unwritten(v any, err error) error {
 	return err
 }
 
-// With holds additions to the program dyad by another Go program. Kinds add commands; the other fields extend
+// With holds what another Go program adds to the program dyad. Kinds add commands. The other fields extend
 // the commands train and plan. The zero value adds nothing.
 type With struct {
 	// Algorithms are additional algorithms that can be chosen by --algorithm, like those listed by "dyad lab

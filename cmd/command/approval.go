@@ -29,7 +29,7 @@ type studyFlags struct {
 	Purpose     string  `needs:"report" placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
 	Responsible string  `needs:"report" placeholder:"TEXT" help:"Responsible person, for --report."`
 	Language    string  `default:"en" enum:"en,de,fr" help:"Language of --report: en, de or fr."`
-	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Width of the 95 % interval of the AUC that the purpose needs; plan and page state whether it is reached."`
+	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Widest acceptable 95 % interval of the AUC. Plan and page state whether it is narrow enough."`
 	Force       bool    `help:"Replace an existing file."`
 }
 
@@ -114,7 +114,7 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 		{figures != "" && figures != a.Figures, "evaluation of held-out records",
 			"another number of held-out records, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
 		{plan != a.Plan, fmt.Sprintf("plan for n = %d", problem.N),
-			grouped + "another number of records, epsilon, delta or option",
+			grouped + "a different number of records, epsilon or delta, or a different option",
 			"repeat the flags of \"dyad plan\"" + sizes},
 	} {
 		if part.differs {

@@ -19,7 +19,7 @@ import (
 
 type auditRecordsCmd struct {
 	Algorithm  string   `arg:"" help:"Algorithm to attack, see \"dyad lab algorithms\"."`
-	Mode       string   `default:"certified" enum:"certified,paper" help:"certified or paper. The attack tests the guarantee in the report of this mode."`
+	Mode       string   `default:"certified" enum:"certified,paper" help:"Mode whose reported guarantee the attack tests: certified or paper."`
 	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	N          int      `positive:"" within:"[2,]" short:"n" default:"64" help:"Number of records."`
@@ -39,7 +39,7 @@ type auditRecordsCmd struct {
 	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start at the matrix where one record moves the gradient most, not at a multiple of the identity. The guarantee holds for every public start."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that contains w. Default: 1 for the loss linear, else the public rule."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
-	Buffer     int                `help:"As for online. Default: 0, which keeps all earlier records."`
+	Buffer     int                `help:"As in online. Default: 0, which keeps all earlier records."`
 	Reservoir  bool
 	Secret     bool          `name:"secret-state"`
 	Method     string        `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
@@ -314,7 +314,7 @@ func (c *auditRecordsCmd) streamPlan(s algorithms.Stream) (*algorithms.Plan, err
 
 // auditNetworkFlags are the flags for a network as the audited model.
 type auditNetworkFlags struct {
-	ModelKind string  `name:"model" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As for train. Networks need gradient-perturbation, dpgdc2 or subsampled-descent."`
+	ModelKind string  `name:"model" default:"linear" placeholder:"KIND" not:"radius worst-start" why:"its layers have balls of their own, and its start is drawn" help:"As in train. Networks need gradient-perturbation, dpgdc2 or subsampled-descent."`
 	Hidden    []int   `needs:"model=mlp" placeholder:"N"`
 	Dim       int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M"`
 	Clip      float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C"`

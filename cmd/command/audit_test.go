@@ -24,7 +24,7 @@ func TestAuditReport(t *testing.T) {
 	dir := t.TempDir()
 	out := mustRun(t, dir, "lab", "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
 	must.Contain(t, out, "claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model", "confidence 0.999", "not refuted", "0 off the noise grid", "attack.svg",
-		"tightness   ", "the claimed mu 0.2681", "control     half the claim, epsilon 0.5, is", "time        ")
+		"tightness   ", "the claimed mu 0.2681", "control     epsilon 0.5 is half the claim. These runs ", "time        ")
 	if exists(filepath.Join(dir, "state")) {
 		t.Error("an audit opened a ledger")
 	}
@@ -201,12 +201,12 @@ func TestAuditOfPairs(t *testing.T) {
 // Hidden steps cannot be attacked with the usual runs: the verdict says so.
 func TestAuditSaysWhereItHasNoPower(t *testing.T) {
 	code, out, errs := dyad(t, t.TempDir(), "lab", "audit", "convergent-descent", "-n", "20", "--runs", "400")
-	if code != exitOK || !strings.Contains(out, "no power") || !strings.Contains(out, "is NOT refuted by these runs; try more --runs, or") {
+	if code != exitOK || !strings.Contains(out, "no power") || !strings.Contains(out, "These runs do NOT refute this value; try more --runs, or") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	// If these runs cannot tell the gap from the gap of half the claim, the control gives a number of runs.
 	code, out, errs = dyad(t, t.TempDir(), strings.Fields("lab audit moments -n 400 -d 4 --set choose-interactions=1 --epsilon 200 --runs 60")...)
-	if found := regexp.MustCompile(`these runs; at least about (\d+) runs are needed`).FindStringSubmatch(out); code != exitOK || found == nil || len(found[1]) < 3 {
+	if found := regexp.MustCompile(`this value; at least about (\d+) runs are needed`).FindStringSubmatch(out); code != exitOK || found == nil || len(found[1]) < 3 {
 		t.Errorf("exit %d, no number of runs: %s%s", code, out, errs)
 	}
 }

@@ -70,9 +70,9 @@ func writeTightness(f *algorithms.Facts, r *audit.Report) {
 	if !r.Holds() {
 		return
 	}
-	control := "is refuted by these runs, so a leak of twice the claim would be found"
+	control := "These runs refute this value, so they would also find a leak of twice the claim"
 	if !r.HalfRefuted {
-		control = "is NOT refuted by these runs"
+		control = "These runs do NOT refute this value"
 		switch {
 		case r.RunsForHalf > 0:
 			control += fmt.Sprintf("; about %d runs would be enough", r.RunsForHalf)
@@ -86,7 +86,7 @@ func writeTightness(f *algorithms.Facts, r *audit.Report) {
 			control += "; try more --runs, or a larger --epsilon"
 		}
 	}
-	f.Line("control", "half the claim, epsilon %.6g, %s", r.Epsilon/2, control)
+	f.Line("control", "epsilon %.6g is half the claim. %s", r.Epsilon/2, control)
 }
 
 // auditVerdict returns the result of an audit in one line.
@@ -101,7 +101,8 @@ func auditVerdict(r *audit.Report) (verdict string) {
 	case r.HalfRefuted:
 		verdict = "the claim is not refuted (which does not prove it)"
 	default:
-		verdict = "the claim is not refuted, but this audit has no power: it would not refute half of the claim either"
+		verdict = "the claim is not refuted, but this audit has no power, because it does not even refute half the " +
+			"claim"
 	}
 	if e := r.PaperEpsilon; e > 0 {
 		paper := "is not refuted"

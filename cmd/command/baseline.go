@@ -5,7 +5,7 @@ import "dyad/algorithms"
 type baselineCmd struct {
 	trainedFlags
 	problemFlags
-	Algorithm string `placeholder:"NAME" help:"projected-gradient, offgiga, or your own one. Default: projected-gradient."`
+	Algorithm string `placeholder:"NAME" help:"projected-gradient, offgiga or your own algorithm. Default: projected-gradient."`
 	holdoutFlags
 	Delta   *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Epsilon *float64 `hidden:""` // accepted so that a command line of dyad train can be reused

@@ -12,7 +12,7 @@ import (
 
 type clusterCmd struct {
 	K          int       `positive:"" short:"k" required:"" help:"Number of clusters."`
-	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train. A label is not read."`
+	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train. A label is not read."`
 	Schema     string    `required:"" placeholder:"FILE"`
 	Metric     string    `placeholder:"MODEL" help:"Model file of a metric, from dyad pairs train or dyad train --task metric. The metric maps the records first and has its own charge. Default: use the encoded records."`
 	Out        string    `writes:"clusters" short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
@@ -23,7 +23,7 @@ type clusterCmd struct {
 	Clip       float64   `positive:"" placeholder:"R" help:"Public norm to which mapped records are clipped. Noise grows with it. Default: the bound that holds for every record."`
 	StartSeed  uint64    `name:"init-seed" aliases:"start-seed" default:"1" help:"Public seed of the first centres."`
 	Plan       bool      `required:"" xor:"records" needs:"n" `
-	N          int       `positive:"" needs:"plan" short:"n" help:"As for plan, with --plan."`
+	N          int       `positive:"" needs:"plan" short:"n" help:"As in plan, with --plan."`
 	identityFlag
 	storeFlag
 	runFlags

@@ -60,7 +60,7 @@ func (c *config) place(s setting) string {
 // twice returns the error for a setting with several values that takes only one.
 func (c *config) twice(s setting) error {
 	why := pick(s.line > 0, ": --"+s.flag+" takes one value, not a list",
-		" is given twice, or also as a flag, but takes one value")
+		" takes one value, but is given more than once, by --set or by its flag")
 	return badInput("%s%s", c.place(s), why)
 }
 
@@ -285,7 +285,8 @@ func (c *config) explain(message string) string {
 	if i < 0 || c.settings[i].line == 0 {
 		return c.spelled(message, true)
 	}
-	return fmt.Sprintf("%s (%s, line %d, unless the command line has it)", c.spelled(message, true), c.path,
+	return fmt.Sprintf("%s (set in %s, line %d, unless the command line sets this option)",
+		c.spelled(message, true), c.path,
 		c.settings[i].line)
 }
 

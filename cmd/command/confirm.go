@@ -53,7 +53,7 @@ func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bo
 
 // unsoundFlag is the --paper-unsound flag.
 type unsoundFlag struct {
-	PaperUnsound bool `needs:"mode=paper" help:"For --mode paper with --public-data (not needed by a plan): drop the burn-in that keeps offpairstrc, offpairc, onpairstrc and onpairc from taking a step, and take the corrected step of dpgdc2, to see what they would do. The paper's claim does not cover these changes, and every output says so."`
+	PaperUnsound bool `needs:"mode=paper" help:"For --mode paper with --public-data (not needed by a plan): run offpairstrc, offpairc, onpairstrc and onpairc without the burn-in that prevents all their steps, and dpgdc2 with its corrected step. The paper's claim does not cover these changes, and every output says so."`
 }
 
 // checkUnsound returns an error if the flag could affect private data. No data have been read at this point.

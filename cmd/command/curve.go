@@ -22,9 +22,9 @@ import (
 
 type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
-	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As for train, with --schema. Private data need --holdout-epsilon and are charged."`
+	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As in train, but needs --schema. Private data need --holdout-epsilon and are charged."`
 	Schema     string    `needs:"data" placeholder:"FILE"`
-	PublicData bool      `help:"As for train. The figures are exact."`
+	PublicData bool      `help:"As in train. The figures are exact."`
 	Dataset    string    `xor:"data" placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
 	Synthetic  string    `xor:"data" placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default, without other data: clinical."`
 	Records    int       `positive:"" default:"5000" help:"Number of synthetic records."`
@@ -35,7 +35,7 @@ type curveCmd struct {
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Algorithms []string  `name:"algorithm" aliases:"algorithms" placeholder:"NAME" help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
 	NoCeiling  bool      `help:"Leave out the models without privacy. Curves of private data never have them."`
-	Task       string    `default:"auc" enum:"auc,metric" help:"As for train. Metrics are judged by nearest neighbours."`
+	Task       string    `default:"auc" enum:"auc,metric" help:"As in train. Metrics are judged by nearest neighbours."`
 	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each split is charged."`
 	Noises     int       `positive:"" default:"1" help:"Draws of noise for each split."`
 	PublicSeed uint64    `aliases:"split-seed" default:"1" help:"Seed of synthetic data and of the noise on public data."`
@@ -53,7 +53,7 @@ type curveCmd struct {
 
 // privateCurve holds the flags of a curve on private data.
 type privateCurve struct {
-	HoldoutEpsilon *float64 `placeholder:"E" help:"As for train. E is spent on the figures of every private run."`
+	HoldoutEpsilon *float64 `placeholder:"E" help:"As in train. E is spent on the figures of every private run."`
 }
 
 // Run computes and draws a curve.
@@ -195,8 +195,8 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema,
 	public bool) (d experiment.Data, set *dataset.Dataset, err error) {
 	grouped := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
-	if err := (input.Needs{Ungrouped: "the schema has query groups, but a curve compares all records; give the column of " +
-		"the groups the role ignore"}).Of(input.Lacks{Ungrouped: grouped}); err != nil {
+	if err := (input.Needs{Ungrouped: "the schema has query groups, but a curve compares all records; set the role " +
+		"of the group column to ignore"}).Of(input.Lacks{Ungrouped: grouped}); err != nil {
 		return d, nil, err
 	}
 	public = public || s.Public
@@ -325,7 +325,7 @@ func (r curveResult) text() string {
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "picture   %s\n", f)
 	}
-	b.WriteString("guarantee there is none, because the data count as public and the noise is seeded. Do not use these " +
-		"figures to choose options for private data of the same people\n")
+	b.WriteString("guarantee none. The data count as public, and the noise is seeded. Do not use these figures to " +
+		"choose options for private data of the same people\n")
 	return b.String()
 }

@@ -22,9 +22,9 @@ import (
 func (c *curveCmd) checkPrivate() error {
 	switch {
 	case c.HoldoutEpsilon == nil:
-		return badInput("%s is private: its schema does not say public: true. Every point of a curve then costs a training "+
-			"and private figures of the held-out records; give the epsilon of the figures with --holdout-epsilon, or add "+
-			"--public-data if the data are public", c.Data)
+		return badInput(`%s is private, because its schema does not say "public: true". Every point of a private `+
+			"curve is charged for a training and for private figures of the held-out records. Give the epsilon of "+
+			"these figures with --holdout-epsilon, or add --public-data if the data are public", c.Data)
 	case len(c.N) > 1:
 		return badInput("a curve of private data has one number of training records, but -n gives %d numbers", len(c.N))
 	case c.Retry || c.Parallel != 1:

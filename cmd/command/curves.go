@@ -21,7 +21,7 @@ const mostCurves = 12
 
 // curvesFlag is the flag that requests the curves of a model.
 type curvesFlag struct {
-	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score, computed from the model file alone. The ending chooses JSON, or a picture of the numeric columns as SVG, PDF or PNG. Only JSON has the interactions."`
+	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score, computed from the model file alone. A .json FILE gets all columns and interactions. A .svg, .pdf or .png FILE gets a picture of the numeric columns."`
 }
 
 // check returns an error if the file cannot be written or the model has no curves.
@@ -65,7 +65,8 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 		}
 	}
 	if grid == nil {
-		return badInput("the model has no column of numbers to draw; a file that ends in .json has the categories")
+		return badInput("the model has no numeric column to draw; name a file that ends in .json, which contains " +
+			"the categories")
 	}
 	var b bytes.Buffer
 	if err := grid.Write(&b, strings.ToLower(strings.TrimPrefix(filepath.Ext(f.Curves), "."))); err != nil {
@@ -75,10 +76,10 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 }
 
 // bandWords describe the coverage of a band.
-const bandWords = "95 %, over the whole curve at once, for the noise that was added to the signed sum, the second " +
-	"moments (to first order) and the gradients, given the matrix, ridge, damping and length as released; a band does " +
-	"not cover the noise of the number of positives and of the centre, the shrinkage by the ridge, or the sampling of the " +
-	"records"
+const bandWords = "bands of 95 %, each for its whole curve at once. They cover the noise that was added to the " +
+	"signed sum, to the gradients and, to first order, to the second moments, for the released values of the " +
+	"matrix, ridge, damping and length. A band does not cover the noise of the number of positives and of the " +
+	"centre, the shrinkage by the ridge, or the sampling of the records"
 
 // curveFigure returns the figure of a numeric column.
 func curveFigure(c curves.Curve) experiment.Figure {

@@ -39,16 +39,17 @@ func (c *dataCheckCmd) Run(a *app) error {
 	line(&b, "schema", "%s is valid; it makes %d encoded features from %d columns and protects %s", c.Schema, e.Dim(),
 		len(e.Columns()), r.Unit)
 	if auto {
-		line(&b, "basis", "auto; dyad train and dyad plan choose a basis, and the number of features above is without a "+
-			"basis")
+		line(&b, "basis", "the schema says auto, so dyad train and dyad plan choose a basis. The number of "+
+			"features above does not include a basis")
 	}
 	if pairs := e.Interactions(); len(pairs) > 0 {
 		line(&b, "pairs", "%d interactions make %d of the features", len(pairs), e.Dim()-pairs[0].Offset)
 	}
 	line(&b, "label", "%s", direction(s))
 	if from := s.FromDataColumns(); len(from) > 0 {
-		line(&b, "warning", "the ranges or categories of %s were taken from the data: replace them by values that are "+
-			"known without the data, and add known_from where nothing changes", strings.Join(from, ", "))
+		line(&b, "warning", "the ranges or categories of %s were taken from the data. Replace them by values that "+
+			"are known without the data. Where the known values are the same, add known_from, which states where "+
+			"they are known from", strings.Join(from, ", "))
 	}
 	if s.Draft != "" {
 		line(&b, "warning", "%s", algorithms.DraftAway)

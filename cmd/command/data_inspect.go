@@ -12,7 +12,7 @@ import (
 type dataInspectCmd struct {
 	File       []string `arg:"" help:"Data file. Several files, a folder or a pattern are read as one."`
 	Schema     string   `required:"" placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
-	PublicData bool     `help:"As for train. The figures may be published."`
+	PublicData bool     `help:"As in train. The figures may be published."`
 	labelsFlag
 }
 
@@ -88,8 +88,9 @@ func (r *inspectResult) text() string {
 	}
 	for _, name := range r.MayNamePersons {
 		if name != r.IDs {
-			fmt.Fprintf(&b, "repeats %s: values occur more than once; if the column names persons, role: person protects all "+
-				"rows of a person; without this role a guarantee is for one row\n", name)
+			fmt.Fprintf(&b, "repeats %s has values that occur more than once. If the column names persons, give it "+
+				"role: person, which protects all rows of a person together. Without this role a guarantee "+
+				"protects a single row\n", name)
 		}
 	}
 	b.WriteByte('\n')

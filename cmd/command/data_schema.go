@@ -134,7 +134,7 @@ func left(d *dataset.Drafted) string {
 	case len(d.Columns) == 0: // one range for all numbers
 		return "replace its ranges by public ranges, then delete its line bounds_from_data"
 	case len(d.FromData) == 0:
-		return "every range in it is an answer"
+		return "every range in the schema comes from an answer, so none has to be replaced"
 	}
 	return "replace its ranges by public ranges, then delete their marks (from_data); a file next to the schema, whose " +
 		"name ends in " + dataset.DraftedEnding + ", keeps the values that the draft took from the data"

@@ -28,7 +28,7 @@ func TestSchemaAssistant(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	write(t, dir, "known.yaml", "Alter: {range: [18, 110]}\nGeschlecht: {categories: [f, m, d], unknown: other}\nGlukose: {range: [0, 2000]}\nAnteil: {range: [0, 100], suffix: \"%\"}\nAufnahme: {date: {format: DD.MM.YYYY, from: 2015-01-01, to: 2024-12-31}}\nRaucher: {role: ignore}\n")
-	ends(t, dir, exitOK, "every range in it is an answer", "data", "schema", "h.csv", "--answers", "known.yaml", "--label", "Verstorben", "--positive", "ja", "--out", "known-schema.yaml")
+	ends(t, dir, exitOK, "every range in the schema comes from an answer", "data", "schema", "h.csv", "--answers", "known.yaml", "--label", "Verstorben", "--positive", "ja", "--out", "known-schema.yaml")
 	m := decoded[struct{ Columns []dataset.ColumnSummary }](t, dir, "data", "inspect", "h.csv", "--schema", "known-schema.yaml", "--json")
 	if g := m.Columns[2]; g.Name != "Glukose" || g.Min != 97 || g.Max != 1188 {
 		t.Errorf("glucose from %v to %v", g.Min, g.Max)

@@ -19,7 +19,7 @@ type dataSynthCmd struct {
 	Seed     uint64 `default:"1" help:"Seed. The same seed and numbers give the same file."`
 	Force    bool
 	Features int    `positive:"" placeholder:"D" help:"For a pack: write records of D uniform numbers and a label instead of clinical records. Only the disk limits their number."`
-	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As for data pack. Only a pack takes it."`
+	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As in data pack. FILE must be a pack."`
 	visitsFlags
 }
 
@@ -31,7 +31,7 @@ type visitsFlags struct {
 	MaxRows       int    `positive:"" needs:"visits" help:"With --visits: maximum number of rows of a person. Default: 40."`
 	Encoding      string `enum:",utf-8,windows-1252" default:"" placeholder:"NAME" needs:"visits" help:"With --visits: utf-8 (default) or windows-1252, which is Latin-1 for this file."`
 	Answers       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write what the hospital knows of its columns, for \"dyad data schema --answers\"."`
-	HeldOut       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write a file of other persons, a quarter as many."`
+	HeldOut       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write a file of a quarter as many other persons."`
 	HeldOutSchema string `placeholder:"FILE" needs:"held-out" help:"The schema of the file of --held-out."`
 }
 

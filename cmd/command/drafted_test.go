@@ -168,7 +168,7 @@ func TestDraftsMemory(t *testing.T) {
 
 	write(t, dir, "known.yaml", "age: {range: [0, 120]}\nsex: {categories: [female, male]}\nsmoker: {role: ignore}\n"+
 		"bmi: {range: [5, 90]}\nsystolic: {range: [40, 300]}\nglucose: {range: [10, 2000]}\nhba1c: {range: [2, 20]}\ncholesterol: {range: [20, 1000]}\nhdl: {range: [1, 200]}\ncreatinine: {range: [0, 30]}\n")
-	run(exitOK, "data schema p.csv --label outcome --out p.yaml --answers known.yaml --force", "every range in it is an answer")
+	run(exitOK, "data schema p.csv --label outcome --out p.yaml --answers known.yaml --force", "every range in the schema comes from an answer")
 	must.Err(os.Lstat(memory))(t, "a draft that took nothing from the data keeps the memory of an earlier one")
 	if out := run(exitOK, "data check p.yaml", ""); strings.Contains(out, "warning") {
 		t.Error(out)

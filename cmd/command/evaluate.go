@@ -25,7 +25,7 @@ type evaluatedFlags struct {
 
 type evaluateExactCmd struct {
 	evaluatedFlags
-	Data         dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
+	Data         dataFiles `required:"" placeholder:"FILE" help:"As in train, with labels, in the format of the training data."`
 	ExactFigures bool      `not:"report track" why:"a page or a run folder is a release, and must not have exact figures of private records; --epsilon draws private figures" help:"Exact figures of private records. No guarantee covers them; do not publish them."`
 	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 	Neighbours   dataFiles `placeholder:"FILE" help:"For a metric: file of labelled records to search for nearest neighbours, e.g. the training file. If it is the data file, a record is not its own neighbour."`

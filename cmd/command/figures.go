@@ -12,7 +12,7 @@ import (
 
 // figureFlags are the flags that select the figures of a private evaluation.
 type figureFlags struct {
-	Thresholds []float64 `name:"roc-thresholds" placeholder:"T" help:"Public thresholds of the ROC curve. Default: placed by a released mean and deviation of the scores."`
+	Thresholds []float64 `name:"roc-thresholds" placeholder:"T" help:"Public thresholds of the ROC curve. Default: computed from a released mean and deviation of the scores."`
 	MeanLoss   bool      `name:"mean-loss" help:"Also release the mean loss over pairs of classes, for a fifth of the budget."`
 	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice the loss of equal scores."`
 	Reference  dataFiles `placeholder:"FILE" help:"For a metric: public file of labelled records to search for nearest neighbours."`
@@ -109,8 +109,9 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 			between(p.Specificity), between(p.Accuracy))
 	}
 	if f.MeanLoss != nil {
-		line(b, "mean loss", "%.4f (%.4f to %.4f) of %s over pairs of a positive and a negative record, each clipped to "+
-			"%.4g to %.4g", f.MeanLoss.Value, f.MeanLoss.Low, f.MeanLoss.High, f.LossOf, f.LossLow, f.LossHigh)
+		line(b, "mean loss", "%.4f (%.4f to %.4f) of %s over pairs of a positive and a negative record; the loss "+
+			"of each pair is clipped to the range from %.4g to %.4g", f.MeanLoss.Value, f.MeanLoss.Low, f.MeanLoss.High,
+			f.LossOf, f.LossLow, f.LossHigh)
 	}
 	for _, r := range f.Right {
 		line(b, "accuracy", "%s, %s", between(r.Figure), r.Classifier)
@@ -123,9 +124,9 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 
 // releaseFlags are the flags of figures that are released or planned.
 type releaseFlags struct {
-	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train, in the format of the training data, with labels."`
+	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train, with labels, in the format of the training data."`
 	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a run on -n records would release and cost. No data are read."`
-	N       int       `positive:"" needs:"epsilon" short:"n" help:"As for plan, with --plan. Or the number of persons in the file, if the schema has another number."`
+	N       int       `positive:"" needs:"epsilon" short:"n" help:"As in plan, with --plan. Otherwise the number of persons in the file, if it differs from the schema."`
 	Epsilon *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
 	Delta   *float64  `needs:"epsilon" placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON). After its release the report survives any crash. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`

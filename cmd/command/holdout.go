@@ -284,7 +284,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 // plannedHoldout holds the flags of a plan that includes the cost of held-out figures.
 type plannedHoldout struct {
 	Holdout        *float64 `within:"[0,1)" placeholder:"F" xor:"held"`
-	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As for train. Also print the plan of the figures and the sum of both charges."`
+	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As in train. Also plan the figures, and print the total charge."`
 
 	// HoldoutRecords is an old flag that --holdout replaced. With it, -n is the number of training records.
 	HoldoutRecords int `hidden:"" positive:"" needs:"holdout-epsilon" not:"holdout" placeholder:"M" help:"Records held out besides the n training records."`

@@ -14,7 +14,7 @@ import (
 
 type influenceCmd struct {
 	Model        string    `arg:"" help:"Model file. The fit uses its loss, its encoding and, for a network, its weights as start."`
-	Data         dataFiles `required:"" placeholder:"FILE" help:"As for train. The labelled records are left out one by one."`
+	Data         dataFiles `required:"" placeholder:"FILE" help:"As in train. The labelled records are left out one by one."`
 	On           dataFiles `placeholder:"FILE" help:"Records over which the mean loss is computed. Default: those of --data."`
 	L2           float64   `name:"l2" default:"0.01" help:"Coefficient of the L2 term of the objective."`
 	Envelope     float64   `positive:"" placeholder:"MU" help:"Replace phi by its Moreau envelope, for a loss with kinks."`
@@ -152,9 +152,9 @@ func (r *influenceResult) text(top int) string {
 		}
 		line(&b, "stability", "leaving out one record changes no pair's loss by more than %.3g, to first order%s",
 			*r.Uniform, bound)
-		line(&b, "", "for the pair that changes most, the mean over the records is %.3g, which is %.2g times the "+
-			"value above; "+
-			"Theorem 3 of Kang et al. gains this factor over uniform stability", *r.Expected, *r.Expected / *r.Uniform)
+		line(&b, "", "as a mean over the left-out records, no pair's loss changes by more than %.3g, which is %.2g "+
+			"times the value above. Theorem 3 of Kang et al. improves on uniform stability by this factor", *r.Expected,
+			*r.Expected / *r.Uniform)
 	}
 	if r.PL != nil {
 		line(&b, "PL ratio", "the smallest value found is %.4g at %d points; the constant mu is not larger",

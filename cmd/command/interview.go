@@ -135,8 +135,8 @@ func (i *interview) decimals() (asked bool, err error) {
 		if answer == "" {
 			example := c.Samples[0]
 			answer, err = i.choose([]string{"point", "comma", "point all", "comma all"},
-				"%s: what separates the decimals of %s, which can also be read as %s? [point, comma; \"comma all\" answers for all "+
-					"such columns] ", screenText(c.Name), screenText(example.Raw), screenText(example.Read))
+				`%s: what is the decimal separator in %s, which can also be read as %s? [point, comma; "comma all" `+
+					"answers for all such columns] ", screenText(c.Name), screenText(example.Raw), screenText(example.Read))
 			if err != nil {
 				return asked, err
 			}
@@ -204,10 +204,10 @@ func (i *interview) persons() error {
 		}
 		count := pick(c.Persons > 0, fmt.Sprintf(" (the file has %d)", c.Persons), "")
 		for {
-			answer, err := i.read("Values of %s occur more than once. If the column names the person of a row, all rows of a "+
-				"person are protected together.\nHow many persons are there, a number that becomes public%s? [a number; "+
-				"\"public\" if the ids are public; n: the column names no persons; a second number caps the rows of a person, "+
-				"default %d] ", screenText(c.Name), count, dataset.DefaultRowsPerPerson)
+			answer, err := i.read("Values of %s occur more than once. If the column names the person of each row, "+
+				"all rows of a person are protected together.\nHow many persons are there%s? The number becomes "+
+				`public. [a number; "public" if the ids are public; n if the column names no persons; a second `+
+				"number limits the rows of a person, default %d] ", screenText(c.Name), count, dataset.DefaultRowsPerPerson)
 			if err != nil {
 				return err
 			}
@@ -218,8 +218,8 @@ func (i *interview) persons() error {
 				i.o.Answers[c.Name] = known
 				return nil
 			}
-			i.say("  want n, public, or a whole number of at least 2; after public or the number, optionally another " +
-				"whole number")
+			i.say("  answer n, public, or a whole number of at least 2. A second whole number may follow public or " +
+				"the first number")
 		}
 	}
 	return nil
@@ -312,8 +312,8 @@ func (i *interview) rest() error {
 			continue
 		}
 		if !told {
-			i.say("\nWhat can the values of each column be? Answer from what is known without the data.\nAn empty line decides " +
-				"later; \"ignore\" leaves the column out.")
+			i.say("\nWhat can the values of each column be? Answer from what is known without the data.\nPress Enter " +
+				`to decide later, or answer "ignore" to leave the column out.`)
 			told = true
 		}
 		kind := "a number; smallest and largest value"
@@ -322,7 +322,8 @@ func (i *interview) rest() error {
 			kind = "a date; first and last day, YYYY-MM-DD"
 		case c.Categories != nil:
 			kind = "a text, in the file " + screenList(c.Categories) +
-				"; its values, separated by commas, or y if these are known without the file"
+				"; type all possible values, separated by commas, or y if the file's values are known without the " +
+				"file"
 		}
 		if c.Suggested != nil {
 			kind += "; y: " + c.Suggested.Text()

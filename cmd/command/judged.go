@@ -122,7 +122,7 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	switch {
 	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:
 	case v.Verdict == checker.Refused: // written even with --quiet
-		warn(a.stderr, "%s is refused: %s; no run confirms its statements on privacy", path, v.Why)
+		warn(a.stderr, "%s is refused: %s. No run confirms what this file states about privacy", path, v.Why)
 	case v.Verdict == checker.NotChecked:
 		a.note("dyad: %s is not checked: dyad verify %s", path, path)
 	default:
@@ -143,13 +143,15 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 			return r, nil
 		}
 	}
-	r.Ledger = "its chain holds, and it has one charge of this plan and one release of this file"
+	r.Ledger = "the ledger's hash chain is intact, and the ledger has one charge of this plan and one release of " +
+		"this file"
 	switch problem := recorded(m, text, head, entries); {
 	case m.Run == "" && m.Plan == nil: // a model of public data, or of users of the local protocol
-		r.Ledger = "its chain holds, and the model names no run"
+		r.Ledger = "the ledger's hash chain is intact, and the model names no run to look for in the ledger"
 	case errors.Is(problem, errUnplanned):
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()},
-			Ledger: "its chain holds, and it has one charge of these releases and one release of this file"}
+			Ledger: "the ledger's hash chain is intact, and the ledger has one charge of the releases in this plan " +
+				"and one release of this file"}
 	case problem != nil && away != "":
 		r.Verdict = checker.Verdict{Verdict: checker.NotCovered,
 			Why: fmt.Sprintf("%v; the run may be in the archive %s, which is missing next to the ledger", problem, away)}
@@ -157,13 +159,13 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 	case problem != nil:
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.Refused, Why: problem.Error()}}
 	case m.Plan == nil:
-		r.Ledger = "its chain holds, and it has one charge of the model's run"
+		r.Ledger = "the ledger's hash chain is intact, and the ledger has one charge of the model's run"
 	case slices.ContainsFunc(entries, func(e ledger.Entry) bool {
 		return e.Run == m.Run && e.Charge != nil &&
 			e.Charge.Counted
 	}):
-		r.Ledger = "its chain holds, and it has one charge of this plan; a ledger has no hash of a stream's file, so " +
-			"weights, schema, texts and figures are not compared"
+		r.Ledger = "the ledger's hash chain is intact, and the ledger has one charge of this plan. For a stream, a " +
+			"ledger stores no hash of the model file, so weights, schema, texts and figures are not compared"
 	}
 	return r, nil
 }
@@ -204,7 +206,8 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that continues
 	}
 	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
-		return fmt.Errorf("the ledger has %d charges and %d ends of run %q, but a model has one charge and one release",
+		return fmt.Errorf("the ledger has %d charges and %d final entries of run %q, but the run of a model has "+
+			"one charge and one final entry, its release",
 			len(charges), len(ends), m.Run)
 	}
 	c, g := charges[0].Charge, m.Guarantee

@@ -118,10 +118,9 @@ func keysTopic(all view) string {
 	}
 	b := strings.Builder{}
 	b.WriteString(folded("",
-		"Options that several commands take, and keys. In a file of --config, --epsilon 2 is \"epsilon: 2\". A key is "+
-			"written without dashes: "+
-			"a command line gives it by --set, so that --set steps=5 is \"steps: 5\". \"dyad help steps\" prints one option, "+
-			"\"dyad help charge\" a group."))
+		`Options that several commands take. In a --config file, --epsilon 2 is "epsilon: 2". An option without `+
+			`dashes is a key: write --set steps=5, or "steps: 5" in the file. "dyad help steps" prints one option, `+
+			`and "dyad help charge" a group.`))
 	title, most := "", map[string]int{}
 	for _, k := range whole.keys {
 		most[k.flag.Name] = max(most[k.flag.Name], len(k.commands))

@@ -31,7 +31,7 @@ type Reader interface {
 // kindCmd is the command of a kind in With.
 type kindCmd struct {
 	ownFlags
-	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train. A label is not read."`
+	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train. A label is not read."`
 	Schema     string    `required:"" placeholder:"FILE" help:"Schema of the data (YAML)."`
 	Out        string    `short:"o" placeholder:"FILE" help:"File of the release. Default for private data: the name of the command, ending in .json."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
@@ -125,8 +125,8 @@ func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error
 	}
 	for i, f := range protection(read) {
 		if f != before[i] {
-			return nil, nil, badInput("%s: its Reads changed %s of the schema from %s to %s; a kind does not decide "+
-				"who is protected, so it must leave these keys unchanged", name, f[0], before[i][1], f[1])
+			return nil, nil, badInput("kind %s: its method Reads changed %s of the schema from %s to %s. A kind "+
+				"must not decide who is protected, so Reads must not change this key", name, f[0], before[i][1], f[1])
 		}
 	}
 	e, err := dataset.NewEncoder(read) // validates a copy

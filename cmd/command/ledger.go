@@ -21,7 +21,7 @@ type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
 	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Maximum epsilon of all runs together, past runs included."`
 	Delta   float64 `within:"(0,1)" required:"" placeholder:"DELTA" help:"Delta at which epsilon is counted."`
-	Looking bool    `help:"Count by the rule for budgets chosen by looking at earlier releases. Default: for budgets fixed beforehand."`
+	Looking bool    `help:"Use the rule for budgets chosen by looking at earlier releases. The default rule is for budgets fixed beforehand."`
 	Close   bool    `help:"Accept a cap below what was spent, so that no further run is admitted."`
 	ledgerFlag
 }
@@ -210,7 +210,8 @@ func (r unfinishedRun) text() string {
 		return text + "      it released nothing; its own command with --resume " + r.Run +
 			" continues it at no further cost\n"
 	case r.Stream:
-		return text + "      it releases during the stream; its online command with --resume continues it from its state " +
+		return text + "      this run releases results during the stream. To continue the run, repeat its dyad " +
+			"online command with --resume, which reads the state " +
 			"file at no further cost\n"
 	}
 	return text + "      it may have released its results, so it cannot be resumed\n"
@@ -259,8 +260,9 @@ func keptRuns(entries []ledger.Entry, path, id string) (kept []keptRun) {
 
 func (r keptRun) text() string {
 	if r.Released {
-		return fmt.Sprintf("    run %s has released its result, but the file of the result is still kept under the name %s; "+
-			"the command of the run with --resume %s saves it under its own name\n", r.Run, r.File, r.Run)
+		return fmt.Sprintf("    run %s has released its result, but the file of the result still has the temporary "+
+			"name %s. To save the result under its own name, repeat the command of the run with --resume %s\n",
+			r.Run, r.File, r.Run)
 	}
 	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; the next start removes the "+
 		"file if the attempt has ended\n", r.Run, r.File)
@@ -366,7 +368,8 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 			return err
 		}
 		answer["witness"] = c.Witness
-		text += fmt.Sprintf("the ledger continues from the head that was in %s; the file now has the head of line %d\n",
+		text += fmt.Sprintf("the ledger continues from the head that %s recorded. This file now records the newest "+
+			"head, which is that of line %d of the ledger\n",
 			c.Witness, line)
 	}
 	return a.emit(answer, text)

@@ -21,15 +21,15 @@ type localFlags struct {
 	Epochs        int                `positive:"" default:"10" help:"Epochs. Every user is visited once per epoch."`
 	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
 	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message. From epsilon 2 on, more directions give less noise; the user's work grows with them."`
-	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: for prestige-participation, what the sample leaves of the proven total; for prestige-printed, 0.2."`
+	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed; for prestige-participation, the rest of the proven total after the sample."`
 	Curriculum    *float64           `aliases:"threshold" placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
 	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"After epoch t this margin falls by MU sqrt t. Default: 1."`
 	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`
 	L2            float64            `positive:"" name:"l2" placeholder:"LAMBDA" help:"Weight lambda of the term lambda/2 ||w||^2 of a linear model. Choose it from public knowledge. Default: 0.1."`
 	Radius        float64            `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
-	KWIKRatio     float64            `positive:"" name:"kwik-ratio" placeholder:"r" help:"Set epochs to the KWIK bound ceil((r/R) ln(1/delta)), not by --epochs; r is the ratio of maximum to virtual complexity ([Han19] Theorem 2). Needs --kwik-delta."`
+	KWIKRatio     float64            `positive:"" name:"kwik-ratio" placeholder:"r" help:"Use the KWIK bound ceil((r/R) ln(1/delta)) in place of --epochs. Here r is the ratio of maximum to virtual complexity ([Han19] Theorem 2). Needs --kwik-delta."`
 	KWIKDelta     float64            `positive:"" name:"kwik-delta" placeholder:"DELTA" help:"Failure probability of the KWIK bound, not a privacy parameter."`
-	ShuffleDelta  float64            `not:"l2-grid" why:"it is stated for the messages of one training, and a grid makes more of them" positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print the guarantee, at this delta for all epochs, against an analyst behind a trusted shuffler."`
+	ShuffleDelta  float64            `not:"l2-grid" why:"it is stated for the messages of one training, and a grid makes more of them" positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print the guarantee for all epochs at this delta, if a trusted shuffler mixes the messages."`
 	localNetworkFlags
 }
 

@@ -16,9 +16,9 @@ type localAuditCmd struct {
 	Epochs     int     `aliases:"visits" positive:"" default:"1" help:"Epochs in which the adversary sees the user's message. The claim is the epsilon that a plan of as many epochs prints."`
 	D          int     `positive:"" short:"d" default:"2"`
 	Pairs      int     `positive:"" name:"direction-pairs" default:"1"`
-	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: for prestige-participation, what the sample leaves of the proven total; for prestige-printed, 0.2."`
+	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed; for prestige-participation, the rest of the proven total after the sample."`
 	Radius     float64 `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
-	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records; half of them choose the attack."`
+	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records. Half of the runs choose the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64  `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
 	localNetworkFlags
@@ -60,7 +60,7 @@ func localAuditText(r *localaudit.Report) string {
 	line(&b, "attack", "%s", r.Instance)
 	line(&b, "", "%d visits in each of %d runs of both records, half of them to choose the event; seed %d", r.Visits,
 		r.Runs, r.Seed)
-	line(&b, "", "the records send with frequencies %.4f and %.4f", r.Sends[0], r.Sends[1])
+	line(&b, "", "the two records send a gradient with frequencies %.4f and %.4f", r.Sends[0], r.Sends[1])
 	line(&b, "claimed", "epsilon %s by %s", privacy.FormatUp(r.Claim), r.Source)
 	line(&b, "audited", "epsilon >= %.6g with confidence %g (Clopper-Pearson; %d of %d against %d of %d)",
 		r.LowerBound, r.Confidence, r.Event.Likely, r.Event.LikelyRuns, r.Event.Rare, r.Event.RareRuns)

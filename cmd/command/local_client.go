@@ -24,14 +24,14 @@ type localClientCmd struct {
 	Row      int           `positive:"" default:"1" help:"Row of the record in the file."`
 	User     string        `required:"" placeholder:"ID" help:"Name of the user for the server, 1 to 128 bytes."`
 	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers the answers of one record. Keep this file: without it a user could answer twice."`
-	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse a protocol if its messages and the remembered messages cost more."`
+	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse a protocol if its messages and the remembered messages cost more than EPSILON."`
 	Public   bool          `name:"public-features" help:"Allow the features to be sent in clear, for method prestige-label."`
-	Follow   bool          `needs:"server" help:"Answer in every epoch to the last; wait while the server is away."`
+	Follow   bool          `needs:"server" help:"Answer in every remaining epoch. Wait while the server is away."`
 	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two requests to the server."`
 	Token    string        `private:"token" placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
 	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more epochs."`
 	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols with more random directions. Each direction adds work to every message."`
-	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"Send a new message at a multiple of this time after the model arrived, so that its time does not reveal how long the computation took."`
+	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"Delay a new message until a multiple of this time after the model arrived. Its time then does not reveal how long the computation took."`
 	caFlag
 	labelsFlag
 }

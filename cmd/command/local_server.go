@@ -30,7 +30,7 @@ type localServerCmd struct {
 	Hosts        []string `name:"host" placeholder:"NAME" help:"Names under which clients reach the server, for example through a proxy that passes the header Host on. IP addresses, localhost, the name of this machine and the names of --listen and --cert are always served. Other requests get status 421."`
 	Check        bool     `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
-	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Maximum number of open connections. A new connection takes the place of one without a whole request, or of an address with more than its share."`
+	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Maximum number of open connections. To accept another, the server closes a connection without a whole request, or of an address above its share."`
 }
 
 // localServerState is the JSON output of local server --check.

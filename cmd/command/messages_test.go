@@ -83,7 +83,7 @@ func TestNewcomersMistakes(t *testing.T) {
 		{14, "NaN", "train --data nan.csv --schema tolerant.yaml --out nan.json", exitOK, "model       nan.json"},
 		{19, "epsilon below 0", train + "--epsilon -1", exitInput, "--epsilon is -1, want a number above 0\n"},
 		{20, "epsilon of a million", train + "--epsilon 1e6 --out 20.json", exitOK, "warning: epsilon = 1e+06 protects little"},
-		{22, "delta above 1/n", train + "--delta 0.1 --out 22.json", exitInput, "delta is 0.1, above 1/n: such a delta allows a mechanism that sometimes publishes a whole record, and it is charged. To go on, repeat the command with --yes. No budget was charged"},
+		{22, "delta above 1/n", train + "--delta 0.1 --out 22.json", exitInput, "delta is 0.1, which is above 1/n. A run with such a delta is charged, although this delta allows a mechanism that sometimes publishes a whole record. To go on, repeat the command with --yes. No budget was charged"},
 		{22, "delta near 1/n", train + "--delta 0.1 --yes --out 22.json", exitOK, "warning: delta = 0.1 is above 1/(10 n)"},
 		{24, "no folder for the model", train + "--out nowhere/m.json", exitInput, "cannot write to the folder of nowhere/m.json: this folder cannot be used; create it first"},
 		{28, "another file's data", "train --data other.csv --schema patients.yaml", exitInput, "other.csv: row 1: the first row has none of the column names of the schema"},

@@ -27,20 +27,20 @@ type onlineCmd struct {
 	Schema    string `required:"" placeholder:"FILE"`
 	Records   int    `positive:"" required:"" short:"n" help:"Public maximum number of records. All are charged at the start."`
 	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"State file, for --resume. Keep it private: it holds the records of the buffer and, with dpftrl or --secret-state, functions of all records."`
-	Resume    bool   `help:"Continue from the state file, at no further cost, with the flags of the start. Records of a FILE that were already used are skipped; standard input must begin with new records."`
+	Resume    bool   `help:"Continue from the state file at no further cost. Give the flags of the first start. Records of a FILE that were already used are skipped, but standard input must begin with new records."`
 	Follow    bool   `needs:"data" why:"standard input ends when its writer closes it" help:"Wait for more records at the end of FILE, until interrupted."`
 	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, which is smaller from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
-	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's noise, with the guarantee that it has; nonprivate: the baseline."`
+	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's noise, with the guarantee of this noise; nonprivate: the baseline."`
 	Task      string `default:"auc" enum:"auc,metric"`
 	lossFlags
 	Epsilon    float64  `default:"1"`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
 	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
-	PublicData bool     `help:"As for train. Every line has the AUC of the scores given before each label was used."`
+	PublicData bool     `help:"As in train. Every line has the AUC of scores given before their labels were used."`
 	Average    bool     `help:"Write the average of the iterates with each release, at no further cost (online-to-batch)."`
 	Out        string   `writes:"model" short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
-	Force      bool     `help:"As for train. With --resume the file of an earlier attempt at this run is always replaced."`
+	Force      bool     `help:"As in train. With --resume the file of an earlier attempt at this run is always replaced."`
 	Regret     bool     `not:"resume" why:"it needs the stream from its first record, and a state does not have it" help:"End with the measured regret against the best fixed model, which is not private. For public records; all are kept in memory."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	streamFlags

@@ -17,7 +17,7 @@ import (
 type runFlags struct {
 	Force  bool    `help:"Replace an existing model file. Without this flag no file is replaced: if m.json was made meanwhile, the model is saved as m.RUN.json, and the exit code is 4."`
 	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and the data of its first attempt; or save the result of a run that stopped after its release but before its file had its name."`
+	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and data of its first attempt. If the run stopped after its release, but before its file had its name, save the result."`
 	Seed   *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	confirmFlag
 	ledgerFlag

@@ -27,20 +27,20 @@ const (
 // tupleFlags are the flags for learning from the classes of records instead of pairs.
 type tupleFlags struct {
 	Tuple       int     `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with tuples choose contrastive, triplet or npair" positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
-	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records by all their pairs in every epoch (contrastive); the time grows with the square of their number."`
+	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records, using all pairs in every epoch (contrastive). The time grows with the square of the number of records."`
 	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair, infonce and ntxent; public. The sensitivity of infonce and ntxent grows like exp(2/T)/T: choose 0.5 or more."`
 	tupleNetworkFlags
 }
 
 // tupleNetworkFlags are the flags for a nonlinear metric of tuples.
 type tupleNetworkFlags struct {
-	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix. mlp or FILE.yaml: a network whose embeddings of --rows numbers are compared (docs/networks.md); it needs --tuple or --loss infonce or ntxent."`
+	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix. mlp or FILE.yaml: a network whose embeddings of --rows numbers are compared (docs/networks.md). A network needs --tuple, --loss infonce or --loss ntxent."`
 	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
 	Compare    string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of a network have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S"`
 	InitSeed   uint64  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
-	Init       string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of a network. It was trained on public data, or has its own guarantee. The report says so."`
+	Init       string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of a network. It must come from public data or have a guarantee; the report says which."`
 
 	with With
 }

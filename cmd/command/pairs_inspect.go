@@ -11,7 +11,7 @@ import (
 
 type pairsInspectCmd struct {
 	pairSource
-	Loss      string  `default:"contrastive" enum:"contrastive,bradley-terry" help:"As for train. The loss tells what the labels mean."`
+	Loss      string  `default:"contrastive" enum:"contrastive,bradley-terry" help:"As in train. The loss tells what the labels mean."`
 	DegreeCap int     `positive:"" placeholder:"D"`
 	Density   float64 `positive:"" placeholder:"F"`
 	PairSeed  uint64  `default:"1"`
@@ -67,8 +67,9 @@ func (c *pairsInspectCmd) Run(a *app) error {
 	}
 	r.Warning = pick(r.Public, "", strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " "))
 	if c.Density == 0 {
-		r.KappaWarning = "kappa and the degrees are computed from these pairs; they must not determine the noise unless it " +
-			"is public who is paired with whom; give --kappa a number fixed in advance, or draw pairs with --density"
+		r.KappaWarning = "kappa and the degrees are computed from these pairs. These numbers must not determine " +
+			"the noise, unless it is public who is paired with whom. Set --kappa to a number that was fixed in " +
+			"advance, or draw pairs with --density"
 	}
 	return a.emit(r, r.text())
 }

@@ -149,7 +149,7 @@ func TestTrainPersons(t *testing.T) {
 	held[3] = "turned.csv"
 	ran(t, dir, held...).exits(exitOK).warns("only if they have the same ids")
 	ran(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml").exits(exitOK).prints("persons 40 in patient, with up to 8 rows each, all of them protected together\n").lacks("if it names persons")
-	ends(t, dir, exitOK, "repeats patient: values occur more than once; if the column names persons, role: person", "data", "inspect", "visits.csv", "--schema", "rows.yaml")
+	ends(t, dir, exitOK, "repeats patient has values that occur more than once. If the column names persons, give it role: person", "data", "inspect", "visits.csv", "--schema", "rows.yaml")
 	for _, c := range []struct {
 		args []string
 		want string
@@ -177,7 +177,7 @@ func TestTrainPersons(t *testing.T) {
 func TestRowsOfPersonsDeclared(t *testing.T) {
 	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
 	_, out, errs := dyad(t, dir, "plan", "-n", "1000", "--schema", "rows.yaml", "--epsilon", "1", "--delta", "1e-5", "--algorithm", "dpgdsc")
-	found := regexp.MustCompile(`one row is protected, and a person may have up to 30 rows: for all rows of one person it is \((\S+), 1e-05\)`).FindStringSubmatch(out)
+	found := regexp.MustCompile(`one row is protected, and a person may have up to 30 rows; for all rows of one person, the run is \((\S+), 1e-05\)`).FindStringSubmatch(out)
 	sigma := regexp.MustCompile(`sigma = (\S+) per`).FindStringSubmatch(out)
 	if found == nil || sigma == nil || !strings.Contains(out, "for one record") {
 		t.Fatalf("%s%s", out, errs)
@@ -205,7 +205,7 @@ func TestRowsOfPersonsAddUp(t *testing.T) {
 	}
 	for name, g := range map[string]privacy.Guarantee{"training": plan.Training.Guarantee, "held out": plan.HeldOut.Guarantee, "in all": *plan.InAll} {
 		mu := must.Get(privacy.GroupMu(g.Mu, 30))(t)
-		want := "for all rows of one person it is (" + privacy.FormatUp(account.GDPEpsilon(mu, g.Delta)) + ","
+		want := "for all rows of one person, the run is (" + privacy.FormatUp(account.GDPEpsilon(mu, g.Delta)) + ","
 		if all := strings.Join(g.Warnings, "\n"); !strings.Contains(all, want) || strings.Count(all, "rows of one person") != 1 {
 			t.Errorf("%s: want %q once: %s", name, want, all)
 		}

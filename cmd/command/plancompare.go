@@ -117,8 +117,8 @@ utility     proved bound of the expected objective above its minimum, where a th
 		label := pick(i == 0, "not ranked", "")
 		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, reason(e))
 	}
-	fmt.Fprintf(&b, "recommended %s, which makes the fewest visits among the algorithms whose noise for their reach is "+
-		"within 5 %% of the least\n", c.Recommended)
+	fmt.Fprintf(&b, "recommended %s, which makes the fewest visits among the algorithms whose ratio of noise to "+
+		"reach is at most 5 %% above the smallest ratio\n", c.Recommended)
 	if c.BestBound != "" && c.BestBound != c.Recommended {
 		fmt.Fprintf(&b, "            %s has the smallest utility bound\n", c.BestBound)
 	}

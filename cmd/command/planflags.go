@@ -32,7 +32,7 @@ type planFlags struct {
 // methodFlags are the flags that choose an algorithm and the distribution of its noise.
 type methodFlags struct {
 	Algorithm string `placeholder:"NAME" help:"Algorithm, see \"dyad lab algorithms\", or auto, which chooses one by public numbers and says why. Default: auto; dpgdsc with --mode paper, projected-gradient with --mode nonprivate."`
-	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's noise, with the guarantee that it has; nonprivate: the baseline."`
+	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's noise, with the guarantee of this noise; nonprivate: the baseline."`
 	unsoundFlag
 }
 
@@ -54,7 +54,7 @@ type problemFlags struct {
 	ownFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
-	Precision string `needs:"task=metric" why:"no other task has a choice" default:"auto" enum:"auto,fp32,bf16x3" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto, fp32, or on a GPU bf16x3; docs/guide-gpu.md#precision has their costs. The noise covers the rounding. Default: auto, float64 on a CPU."`
+	Precision string `needs:"task=metric" why:"no other task has a choice" default:"auto" enum:"auto,fp32,bf16x3" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto (float64 on a CPU), fp32, or bf16x3 on a GPU. docs/guide-gpu.md#precision compares their costs. The noise covers the rounding. Default: auto."`
 }
 
 // noiseFlags are the options of algorithms with noise.
@@ -235,10 +235,12 @@ func writeNeeds(b *strings.Builder, r *algorithms.Report, z algorithms.Needs, p 
 	r.Add("estimated_passes", z.Passes)
 	r.Add("estimated_bytes_per_pass", z.Records)
 	r.Add("estimated_seconds", z.Seconds)
-	line(b, "memory", "about %s: records %s, numbers of each record %s, program and reader %s",
+	line(b, "memory", "about %s in all. The records take %s, the numbers computed for each record take %s, and the "+
+		"program and reader take %s",
 		algorithms.Size(z.Memory(1)), algorithms.Size(z.Records), algorithms.Size(z.Vectors),
 		algorithms.Size(z.Memory(1)-z.Records-z.Vectors))
-	line(b, "passes", "about %g over the records, %s each", algorithms.Roughly(z.Passes), algorithms.Size(z.Records))
+	line(b, "passes", "about %g passes over the records, and each pass reads %s", algorithms.Roughly(z.Passes),
+		algorithms.Size(z.Records))
 	line(b, "time", "%s on one core at 2.5 GHz, estimated from costs that were measured there",
 		algorithms.Duration(z.Seconds))
 	if z.Seconds >= measuredSeconds {

@@ -13,7 +13,7 @@ import (
 
 type predictCmd struct {
 	Model string    `arg:"" help:"Model file, or file of clusters, with the preprocessing."`
-	Data  dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data. The label may be missing. - is standard input."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"As in train, in the format of the training data. Labels may be missing. - is standard input."`
 	Out   string    `writes:"scores" short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool
 
@@ -85,8 +85,8 @@ func (c *predictCmd) Run(a *app) error {
 	var b strings.Builder
 	line(&b, "scores", "%d scores written to %s%s", len(s), c.Out,
 		strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
-	line(&b, "guarantee", "of the model: %s; the scores tell about the records that were scored, and nothing protects "+
-		"these records", m.Guarantee.Words())
+	line(&b, "guarantee", "of the model: %s. The scores reveal information about the records that were scored, and "+
+		"nothing protects these records", m.Guarantee.Words())
 	line(&b, "next", "dyad evaluate %s --data FILE --epsilon E measures the model on records with labels", c.Model)
 	return r.emit(a, out, numbers{ids: data.IDs, values: s, names: []string{pick(c.Probabilities, "probability", "score")},
 		classes: r.Classes}, b.String())
@@ -134,7 +134,8 @@ func (c *predictCmd) assign(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "clusters", "of %d records written to %s", len(places), c.Out)
-	line(&b, "guarantee", "of the centres: %s; the clusters tell about the records, and nothing protects these records",
+	line(&b, "guarantee", "of the centres: %s. The clusters reveal information about the records, and nothing "+
+		"protects these records",
 		found.Guarantee.Words())
 	return predictResult{Clusters: places}.emit(a, out, n, b.String())
 }

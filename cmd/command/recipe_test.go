@@ -94,9 +94,9 @@ func TestKeysAreSet(t *testing.T) {
 	}
 	for args, want := range map[string]string{
 		"--set stps=3":                          "--set stps: dyad plan has no flag --stps; did you mean steps?",
-		"--set steps=3 --steps 4":               "--set steps is given twice, or also as a flag",
-		"--set steps=3 --set steps=4":           "--set steps is given twice, or also as a flag",
-		"--set algorithm=moments":               "--set algorithm is given twice, or also as a flag",
+		"--set steps=3 --steps 4":               "--set steps takes one value, but is given more than once",
+		"--set steps=3 --set steps=4":           "--set steps takes one value, but is given more than once",
+		"--set algorithm=moments":               "--set algorithm takes one value, but is given more than once",
 		"--set =3":                              "--set is \"=3\", want KEY=VALUE",
 		"--set report=":                         "--set report is empty",
 		"--set ridge=1":                         "gradient-perturbation does not take --set ridge;",

@@ -17,7 +17,7 @@ import (
 
 // pageFlag is the flag that requests a page.
 type pageFlag struct {
-	Report string `writes:"page" placeholder:"FILE.html" help:"Also write a page, one HTML file, with the guarantee in words, what was charged and is left, figures and assumptions. Its only figures of private data are charged releases."`
+	Report string `writes:"page" placeholder:"FILE.html" help:"Also write a page, one HTML file, with the guarantee in words, the charged and the remaining budget, figures and assumptions. All its figures of private data are charged releases."`
 }
 
 // output makes sure, before anything is charged, that the page can be written. others are the inputs and the
@@ -255,8 +255,9 @@ func (c *charges) add(s *page.Section) {
 		if c.spent.Looking != nil {
 			looking = "epsilon " + privacy.FormatUp(*c.spent.Looking)
 		}
-		s.Text = append(s.Text, fmt.Sprintf("The total, and what is left under a cap on it, hold if the budgets were fixed "+
-			"before the first run. If budgets were chosen by looking at earlier results, the total is %s at delta = %.4g.",
+		s.Text = append(s.Text, fmt.Sprintf("The total and the budget left under its cap are valid if the budgets "+
+			"were fixed before the first run. If budgets were chosen by looking at earlier results, the total is "+
+			"%s at delta = %.4g.",
 			looking, c.spent.Delta))
 	}
 	holds := c.away == "" && !slices.ContainsFunc(c.runs,

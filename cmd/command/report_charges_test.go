@@ -78,7 +78,7 @@ func TestPageOfMixedUnits(t *testing.T) {
 			t.Errorf("the page has %q", never)
 		}
 	}
-	if page := text(t, dir, "m.html"); strings.Contains(page, "rows of a person that count") || !strings.Contains(page, "<dd>one record of the 64 that train</dd>") {
+	if page := text(t, dir, "m.html"); strings.Contains(page, "maximum number of rows counted for a person") || !strings.Contains(page, "<dd>one record of the 64 that train</dd>") {
 		t.Error("the page of records has a row about persons, or not the unit")
 	}
 }

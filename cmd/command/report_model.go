@@ -102,8 +102,8 @@ func weightsSection(m *model) []page.Section {
 func intervalWords(m *model, each float64) string {
 	switch {
 	case m.WeightErrors != nil:
-		return "Each 95 % interval, taken alone, is for a weight of the model that minimises the released objective in the " +
-			"population. The intervals cover the noise and the sampling of the signed sum."
+		return "Each 95 % interval is for one weight alone, in the model that minimises the released objective " +
+			"over the population. The intervals cover the noise and the sampling of the signed sum."
 	case each > 0:
 		return "Each 95 % interval covers the noise that was added to its weight. The sampling of the records is not " +
 			"covered: \"dyad train --algorithm moments --set intervals\" releases intervals that do."
@@ -289,14 +289,15 @@ func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
 var planWords = map[string]string{
 	"format": "format of the plan", "mode": "mode: certified has a proof", "budget: epsilon": "epsilon",
 	"budget: delta": "delta", "bounds from data": "ranges were taken from the data",
-	"problem: records": "records or persons", "problem: max rows per person": "rows of a person that count, at most",
+	"problem: records": "records or persons", "problem: max rows per person": "maximum number of rows counted for " +
+		"a person",
 	"problem: features": "features, encoded", "problem: norm bound": "longest record",
 	"problem: label bound": "largest label", "problem: radius": "radius of the model", "problem: l2": "regularisation",
 	"problem: loss: form": "model", "problem: loss: name": "loss",
 	"problem: loss: formula": "formula of the loss", "problem: loss: params: m": "its parameter m",
 	"problem: loss: definition": "the loss in full", "problem: constants: lipschitz": "largest slope of a pair (G)",
 	"problem: constants: smoothness":    "largest curvature of a pair (L)",
-	"problem: constants: pair diameter": "most that one record changes the slope of a pair (Dg)",
+	"problem: constants: pair diameter": "largest change of the slope of a pair by one record (Dg)",
 	"problem: constants: convex":        "the loss is convex",
 	"problem: constants: origin":        "these constants were", "problem: method": "how pairs are summed",
 	"problem: mean error": "rounding of a mean", "schedule: steps": "steps", "schedule: step size": "length of a step",

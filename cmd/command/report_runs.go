@@ -19,7 +19,8 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 		fmt.Sprintf("The attack proves that epsilon is at least %.6g, with confidence %g; the claim is %.6g at delta = "+
 			"%.6g. Verdict: %s.", r.LowerBound, r.Confidence, r.Epsilon, r.Delta, auditVerdict(r)),
 		"Two data sets are made that differ in " + r.Unit +
-			", and the attack guesses from what is released which one was used. No data file is read.",
+			". From the released values, the attack guesses which of the two data sets was used. No data file is " +
+			"read.",
 	}}
 	if len(r.Scores[0]) > 0 && len(r.Scores[1]) > 0 {
 		f := auditFigure(r)

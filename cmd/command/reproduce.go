@@ -22,7 +22,7 @@ type reproduceCmd struct {
 	PagesOnly bool   `help:"Write the pages of existing results; run nothing."`
 	Quick     bool   `help:"Run the first data set, size and epsilon of each plan once, in seconds, to see that it works. Give it a folder of its own."`
 	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone of the repository, else reproduce; reproduce-quick with --quick."`
-	Pages     string `placeholder:"DIR" help:"Folder of the pages. Default: docs in a clone, without --quick and for whole papers; else the folder of the results. The page of one item begins with it."`
+	Pages     string `placeholder:"DIR" help:"Folder of the pages. Default: docs, for whole papers in a clone without --quick; else the folder of the results. If one item is run, its page begins with it."`
 	Splits    int    `positive:"" help:"Run the first splits only; the others can be run later."`
 	Parallel  int    `positive:"" default:"1" help:"Number of training sets processed at a time."`
 	cacheFlag

@@ -149,7 +149,7 @@ func newParser(c any, stdout, stderr io.Writer, options ...kong.Option) (*kong.K
 	)...)
 }
 
-// Run runs the program with the additions of w on the command line args and returns the exit code.
+// Run runs the program dyad, extended by w, with the command line args. It returns the exit code.
 func (w With) Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return runHooked(ctx, args, stdin, stdout, stderr, hooks{with: w, stage: w.Trace})
 }

@@ -121,7 +121,7 @@ var otherwise = []struct{ options, commands, differ, why string }{
 	{"workers", "lab bench", "default=1 placeholder help", "times of one core are compared"},
 }
 
-// meaning is what an option is in a command. A help that begins with "As for" is the one of that command, with what this command does.
+// meaning is what an option is in a command. A help that begins with "As in" is the one of that command, with what this command does.
 func meaning(f *kong.Flag) map[string]string {
 	return map[string]string{"type": fmt.Sprint(f.Target.Type()), "default": f.Default, "placeholder": f.PlaceHolder, "help": cmp.Or(f.Help, whole.texts[f.Name])}
 }
@@ -130,7 +130,7 @@ func meaning(f *kong.Flag) map[string]string {
 func differ(a, b map[string]string) (all string) {
 	for _, what := range []string{"type", "default", "placeholder", "help"} {
 		switch {
-		case a[what] == b[what], what == "help" && (strings.HasPrefix(a[what], "As for ") || strings.HasPrefix(b[what], "As for ")):
+		case a[what] == b[what], what == "help" && (strings.HasPrefix(a[what], "As in ") || strings.HasPrefix(b[what], "As in ")):
 		case what == "default":
 			all += " default=" + b[what]
 		default:
@@ -170,7 +170,7 @@ func TestOneNameOneOption(t *testing.T) {
 			if d := differ(g.is, meaning(f)); d != "" {
 				t.Errorf("dyad %s --%s differs from that of %s in: %s; it is %q", command, f.Name, g.commands[0], d, meaning(f))
 			}
-			if strings.HasPrefix(g.is["help"], "As for ") {
+			if strings.HasPrefix(g.is["help"], "As in ") {
 				g.is["help"] = meaning(f)["help"]
 			}
 			g.commands, compared = append(g.commands, command), compared+1

@@ -17,18 +17,18 @@ import (
 type searchCmd struct {
 	Candidates string    `required:"" xor:"settings" placeholder:"FILE" help:"Settings to try (YAML), as in \"dyad search --help\"."`
 	Models     []string  `required:"" xor:"settings" placeholder:"FILE" help:"Model files, public or released, to choose from instead of settings."`
-	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As for train: a data file, or several."`
+	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train: a data file, or several."`
 	Schema     string    `required:"" placeholder:"FILE"`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models, winner.json, a copy of the chosen model."`
-	Holdout    *float64  `within:"[0,1)" not:"plan" why:"-n counts the records that are used" placeholder:"F" help:"As for train; \"dyad evaluate\" with the same flags measures the winner on them. Default: 0."`
+	Holdout    *float64  `within:"[0,1)" not:"plan" why:"-n counts the records that are used" placeholder:"F" help:"As in train. \"dyad evaluate\" with the same flags measures the winner on them. Default: 0."`
 	SplitSeed  uint64    `default:"1"`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1"`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: train settings drawn at random and release the best of a secret number; noisy-max: for --models; auto: the cheaper one, by public numbers."`
-	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping. All are made, and how many count is secret. Default: four for each setting, 8 to 64."`
+	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping. All runs are made, but it is secret how many count. Default: four for each setting, 8 to 64."`
 	Plan       bool      `required:"" xor:"records" needs:"n" help:"Print what a run on -n records would release and cost. No data are read."`
-	N          int       `positive:"" needs:"plan" short:"n" help:"As for plan, with --plan."`
+	N          int       `positive:"" needs:"plan" short:"n" help:"As in plan, with --plan."`
 	Workers    int       `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
 	labelsFlag

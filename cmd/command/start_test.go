@@ -136,7 +136,7 @@ func TestStartTurnsRawExportsIntoSchemas(t *testing.T) {
 				t.Fatalf("%d answers", len(answers))
 			}
 			c := converse(t, dir, answers, "start", "raw.csv")
-			if c.code != exitOK || !strings.Contains(c.stdout, "every range in it is an answer") {
+			if c.code != exitOK || !strings.Contains(c.stdout, "every range in the schema comes from an answer") {
 				t.Fatalf("exit %d: %s\n%s", c.code, c.stdout, c.screen)
 			}
 			for _, shown := range []string{"in the file", "k.A.", "(missing)"} {

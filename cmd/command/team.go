@@ -61,9 +61,9 @@ func (f teamFlags) openTeam(a *app) error {
 // charge the budget.
 func (f teamFlags) checkAlone() error {
 	if n := mpi.Started(); f.Team == "" && n > 1 {
-		return badInput("the launcher started %d processes, and each would charge the ledger and train by itself; add "+
-			"--team mpi to train one model together, or start one process. For a run apart from its job, unset "+
-			"OMPI_COMM_WORLD_SIZE, PMI_SIZE and SLURM_STEP_NUM_TASKS", n)
+		return badInput("the launcher started %d processes, and each would charge the ledger and train by itself; "+
+			"add --team mpi to train one model together, or start one process. If this run is not part of the "+
+			"launcher's job, unset OMPI_COMM_WORLD_SIZE, PMI_SIZE and SLURM_STEP_NUM_TASKS", n)
 	}
 	return nil
 }

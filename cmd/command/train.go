@@ -94,8 +94,8 @@ func (c *trainCmd) Run(a *app) error {
 		}
 		c.noteDevice(a, &problem)
 		if p.delta*float64(problem.N) > 1 && !r.Public {
-			p.ask = append(p.ask, fmt.Sprintf("delta is %g, above 1/n: such a delta allows a mechanism that "+
-				"sometimes publishes a whole record, and it is charged", p.delta))
+			p.ask = append(p.ask, fmt.Sprintf("delta is %g, which is above 1/n. A run with such a delta is "+
+				"charged, although this delta allows a mechanism that sometimes publishes a whole record", p.delta))
 		}
 		if s := plan.Seconds(); s > longSeconds {
 			p.ask = append(p.ask, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s)))

@@ -9,7 +9,7 @@ import (
 
 type transformCmd struct {
 	Model string    `arg:"" help:"Model file of a metric (dyad train --task metric, dyad pairs train)."`
-	Data  dataFiles `required:"" placeholder:"FILE" help:"As for train, in the format of the training data. The label may be missing. - is standard input."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"As in train, in the format of the training data. Labels may be missing. - is standard input."`
 	Out   string    `writes:"scores" short:"o" required:"" placeholder:"FILE" help:"File to write: CSV, or NPY without ids if its name ends in .npy."`
 	Force bool
 

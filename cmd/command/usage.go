@@ -214,7 +214,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 			if f := flagOf(parse, m[1]); f != nil && (f.Tag.Has("positive") || strings.Contains(f.Name, "epsilon")) {
 				return fmt.Sprintf("%s is %s, want %s above 0", pick(f.Short != 0, "-"+string(f.Short), m[1]), m[3], what)
 			}
-			return fmt.Sprintf("%s is %s, want %s that is not negative (a negative value is written %s=%s)", m[1], m[3],
+			return fmt.Sprintf("%s is %s, want %s that is not negative; to give a negative value, write %s=%s", m[1], m[3],
 				strings.TrimSuffix(what, " that is not negative"), m[1], m[3])
 		}
 		return fmt.Sprintf("%s is %q, want %s%s", m[1], m[3], what, inPlainNumbers(m[3], m[2] != "float"))
@@ -242,7 +242,8 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		case err == nil && !info.IsDir():
 			return fmt.Sprintf("there is no command %s; to begin with a data file of your own, run dyad start %s", m[1], m[1])
 		case command != "dyad" && valueOfFlag(args, m[1]) != "":
-			return fmt.Sprintf("unexpected argument %s: %s before it takes one value", m[1], valueOfFlag(args, m[1]))
+			return fmt.Sprintf("unexpected argument %s, because %s before this argument takes only one value", m[1],
+				valueOfFlag(args, m[1]))
 		case command == "dyad":
 			return fmt.Sprintf("there is no command %s", m[1])
 		default:

@@ -17,7 +17,7 @@ import (
 
 type verifyCmd struct {
 	Model     string `arg:"" help:"Model file, or another release of a charged run (clusters, figures or a curve)."`
-	Key       string `placeholder:"KEY" help:"Public key of the run's ledger, or a file with the key: MODEL must be the file that the owner signed."`
+	Key       string `placeholder:"KEY" help:"Public key of the run's ledger, or a file with the key. The owner of the key must have signed MODEL."`
 	Signature string `needs:"key" why:"it is checked with the public key of its owner" placeholder:"FILE" help:"Signature of the file (default: MODEL.minisig)."`
 	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: also check its chain, the charge of the plan and the one release of this file."`
 }
@@ -111,9 +111,11 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 		case m == nil:
 			err = errors.New("it is not a file of JSON")
 		case s.Seeded:
-			err = errors.New("its owner signed that its noise is from a seed, so its guarantee does not hold")
+			err = errors.New("the owner of the key signed that the noise of this file comes from a seed, so the " +
+				"guarantee of this file does not hold")
 		case strings.Contains(s.Guarantee, algorithms.BoundsFromData):
-			err = errors.New("its owner signed that ranges were taken from the data, so its guarantee does not hold")
+			err = errors.New("the owner of the key signed that ranges were taken from the data, so the guarantee " +
+				"of this file does not hold")
 		default:
 			err = s.About(m.Run, m.DataID, m.Guarantee.Unit, m.Guarantee.String(), algorithms.RecordHash(m.Plan))
 		}

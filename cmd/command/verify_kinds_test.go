@@ -20,7 +20,7 @@ func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 	dir := clinic(t, 60)
 	mustRun(t, dir, strings.Fields("online --records 60 --every 20 --state s --out m.json --ledger l.jsonl"+private)...)
 	m := must.Get(readModel("m.json"))(t)
-	ends(t, dir, exitOK, "one charge of this plan; a ledger has no hash of a stream's file", "verify", "m.json", "--ledger", "l.jsonl")
+	ends(t, dir, exitOK, "one charge of this plan. For a stream, a ledger stores no hash of the model file", "verify", "m.json", "--ledger", "l.jsonl")
 	run, id, released, relation := m.Run, m.DataID, m.Guarantee.Released, m.Guarantee.Relation
 	for what, change := range map[string]func(){
 		"charges": func() { m.Run = strings.Repeat("A", len(run)) }, "data id": func() { m.DataID = "other" },
@@ -136,15 +136,15 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		why, flags string
 		change     func(map[string]any)
 	}{
-		{"is not in the norm of", stream + "pure.state", noisy("K-norm", "pure-stream")},
-		{"is not in the norm of", stream + "laplace.state", noisy("Laplace", "pure-stream")},
-		{"is not in the norm of", stream + "no.state", noisy("no", "pure-stream")},
-		{"is not in the norm of", drawnPairs + " --method moments", noisy("Laplace", "laplace")},
-		{"is not in the norm of", "--algorithm gradient-perturbation", noisy("K-norm", "pure")}, // 32 steps, paid once
-		{"is not in the norm of", "--algorithm gradient-perturbation", noisy("Laplace", "laplace")},
-		{"is not in the norm of", "--algorithm convergent-descent", noisy("K-norm", "")},
-		{"is not in the norm of", "--algorithm moments", noisy("Laplace", "laplace")}, // of more coordinates than the model has
-		{"the presence of a problem", drawnPairs, func(m map[string]any) { // the words of a row that costs nothing, and the cost of kappa = 1
+		{"in a norm that does not fit", stream + "pure.state", noisy("K-norm", "pure-stream")},
+		{"in a norm that does not fit", stream + "laplace.state", noisy("Laplace", "pure-stream")},
+		{"in a norm that does not fit", stream + "no.state", noisy("no", "pure-stream")},
+		{"in a norm that does not fit", drawnPairs + " --method moments", noisy("Laplace", "laplace")},
+		{"in a norm that does not fit", "--algorithm gradient-perturbation", noisy("K-norm", "pure")}, // 32 steps, paid once
+		{"in a norm that does not fit", "--algorithm gradient-perturbation", noisy("Laplace", "laplace")},
+		{"in a norm that does not fit", "--algorithm convergent-descent", noisy("K-norm", "")},
+		{"in a norm that does not fit", "--algorithm moments", noisy("Laplace", "laplace")}, // of more coordinates than the model has
+		{"whether the plan has a problem", drawnPairs, func(m map[string]any) { // the words of a row that costs nothing, and the cost of kappa = 1
 			p := m["plan"].(map[string]any)
 			text, _ := json.Marshal(row(m, 0))
 			var other any
@@ -190,7 +190,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			p["releases"] = p["releases"].([]any)[:4]
 			g["released"] = strings.Replace(g["released"].(string), "sum of losses over pairs of classes, ", "", 1)
 		}},
-		{"the presence of a problem", evaluation, func(m map[string]any) { // without coordinates Laplace noise is free
+		{"whether the plan has a problem", evaluation, func(m map[string]any) { // without coordinates Laplace noise is free
 			var other map[string]any
 			_ = json.Unmarshal(descent, &other)
 			problem := other["plan"].(map[string]any)["problem"].(map[string]any)

@@ -373,8 +373,8 @@ func TestVerifyLedger(t *testing.T) {
 		}, exitResource, "not valid"},
 		{"a line less than the head knows", func() { write(t, dir, "l.jsonl", string(bytes.Join(lines()[:3], []byte("\n")))+"\n") }, exitResource, "lost lines"},
 		{"another run", func() { put(append(lines()[:1:1], lines()[3:]...)) }, exitInput, "0 charges"},
-		{"two releases", func() { put(append(lines(), lines()[2])) }, exitInput, "2 ends"},
-		{"no release", func() { put(append(lines()[:2:2], lines()[3:]...)) }, exitInput, "0 ends"},
+		{"two releases", func() { put(append(lines(), lines()[2])) }, exitInput, "2 final entries"},
+		{"no release", func() { put(append(lines()[:2:2], lines()[3:]...)) }, exitInput, "0 final entries"},
 		{"another hash of the file", func() {
 			all := lines()
 			all[2] = regexp.MustCompile(`sha256:[0-9a-f]`).ReplaceAll(all[2], []byte("sha256:x"))

@@ -163,8 +163,8 @@ func covered(m, p node) []node {
 	} else if network {
 		formats = map[bool]string{true: "dyad-model/2"}[theorems[p.text("algorithm")] == "mean-gradient"]
 	}
-	pass(p.value == nil, "the model states no plan, because no budget was charged in training, or because a stream "+
-		"or users made the releases")
+	pass(p.value == nil, "the model has no plan, because its training charged no budget, or because it was trained "+
+		"on a stream or on messages of users")
 	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" ||
 		!slices.Contains(strings.Fields(formats), m.text("format")),
 		"this checker does not know the format of the model or of the plan, or networks from this kind of run")
@@ -199,7 +199,8 @@ func chosen(releases []node) (pairs float64) {
 		if r.text("certificate.theorem") == "pair-choice" {
 			count := r.num("event.count")
 			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8 || count != math.Trunc(count),
-				"a plan must choose 1 to 8 pairs of columns exactly once, between two releases with noise")
+				"a choice of pairs of columns must choose 1 to 8 pairs, must be the only choice in its plan, and "+
+					"must be between two releases with noise")
 			pairs = count
 		}
 	}

@@ -123,7 +123,8 @@ func stream(x, pr node) *big.Float {
 // Each step increases the distance of two states, which is at most D, by at most s, and contracts
 // it by c.
 func hidden(r node, s, c, diameter *big.Float, steps int) *big.Float {
-	refuse(c.Cmp(real(1)) > 0, "a step of hidden iterates expands distances by the factor %v, which is more than 1", c)
+	refuse(c.Cmp(real(1)) > 0, "a step with hidden iterates multiplies the distance of two iterates by %v, but the "+
+		"factor must be at most 1", c)
 	for key, number := range map[string]*big.Float{"gap": s, "contraction": c, "diameter": diameter} {
 		above("the event's "+key, r.num("event."+key), number, rounding)
 	}
@@ -247,7 +248,7 @@ func claims(m, p node, releases []node) {
 			x.get("epochs"))
 	}
 	refuse(relation == "", "a run of %s has no theorem for %v", algorithm, g.get("unit"))
-	same("the presence of a problem and of more than one release",
+	same("whether the plan has a problem and a valid number of releases",
 		[]any{p.get("problem") != nil, len(releases) == 1 || algorithm == "k-means" || algorithm == "evaluation"},
 		[]any{strings.HasPrefix(algorithm, "on"), true})
 	same("the words of the guarantee and of the releases",
@@ -317,7 +318,8 @@ func released(p node, releases []node) string {
 // statement returns the verdict Verified with what was proved.
 func statement(m, p, pr, r node) Verdict {
 	g, what, units, kernel := m.at("guarantee"), "this model was",
-		"that the number of units and the bounds of their features are as this file says, and were not taken from them", ""
+		"that the number of units and the bounds of their features are as this file states, and were not taken "+
+			"from the data", ""
 	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6",
 		"gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13",
 		"moments-descent": "7.14"}[p.text("algorithm")] + map[bool]string{true: " with 3.11"}[ofNetwork(m, p).value != nil]
@@ -328,8 +330,9 @@ func statement(m, p, pr, r node) Verdict {
 	} else {
 		kernel = fmt.Sprintf(" (kernel %s)", pr.text("method"))
 		units = fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in "+
-			"magnitude, and that these bounds were not taken from them%s", pr.num("records"), pr.get("norm_bound"),
-			pr.get("label_bound"), map[bool]string{true: ", and that the network computes each unit's records by themselves"}[ofNetwork(m, p).value != nil])
+			"magnitude, and that these bounds were not taken from the data%s", pr.num("records"), pr.get("norm_bound"),
+			pr.get("label_bound"), map[bool]string{true: ", and that the network processes each record separately " +
+				"from the records of other units"}[ofNetwork(m, p).value != nil])
 	}
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) &&
 		pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.20)"}[r.text("certificate.theorem") == "group-moments"] + map[bool]string{true: " with a choice of pairs (11.22)"}[chosen(p.list("releases")) > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
@@ -340,15 +343,16 @@ func statement(m, p, pr, r node) Verdict {
 	}
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
-		Statement: fmt.Sprintf("%s released with noise for which the theorem of docs/theory.md section %s gives (%s, "+
-			"%v)-differential privacy for %s (%s), if the records' bounds, n and the program's execution are as stated",
+		Statement: fmt.Sprintf("%s released with noise; by the theorem of docs/theory.md section %s, this noise "+
+			"gives (%s, %v)-differential privacy for %s (%s), if the bounds of the records, n and the execution of "+
+			"the program are as stated",
 			what, sections, epsilon, p.get("budget.delta"), g.text("unit"), g.text("relation")),
 		Unknown: []string{
 			units,
 			fmt.Sprintf("that the program ran as its plan says, that its rounding errors were at most the stated "+
 				"errors%s, and that it released nothing else", kernel),
 			"that the noise was drawn exactly and kept secret, and that this run made the weights",
-			"what else was spent on the same people: the ledger has the total",
+			"how much privacy budget other runs spent on the same people; the ledger has the total",
 		},
 	}
 }

@@ -64,8 +64,8 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	}
 	if !math.IsInf(c.Smoothness, 1) {
 		return nil, fmt.Errorf("%w: loss %q states the smoothness constant L = %g, but the rounding error of its "+
-			"gradient is not known, so no certificate of a descent can use L; return L = +Inf, which algorithms "+
-			"that add noise to every gradient accept", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
+			"gradient is not known, so L cannot certify a descent; return L = +Inf and use an algorithm that adds "+
+			"noise to every gradient", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
 	}
 	length := p.Loss.ParamDim(p.D)
 	if length < 1 {

@@ -30,9 +30,9 @@ type Kept struct {
 }
 
 // OpenAuto opens GPU 0 and returns the time models that decide between the GPU and the CPU. If this version
-// has models, OpenAuto returns these. Otherwise it returns the models that times stores for this GPU, or
-// measures the models now. If there is no GPU or there are no times for it, d is nil and why holds the
-// reason. The error is nil unless the models of this version cannot be read.
+// has models, OpenAuto returns these models. Otherwise it returns the models that are stored in `times` for
+// this GPU, or measures the models now. If there is no GPU or there are no times for it, d is nil and the
+// result `why` is the reason. The error is nil unless the models of this version cannot be read.
 func OpenAuto(ctx context.Context, times Kept) (d *Device, models Models, why string, err error) {
 	if models, err = Measured(); err != nil {
 		return nil, nil, "", err

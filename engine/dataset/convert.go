@@ -15,15 +15,15 @@ type ConvertOptions struct {
 	// labels in [-1, 1]. If it is false, the columns keep their names and values, and columns with role ignore
 	// are left out.
 	Encoded bool
-	// Also, LabelsFile and Progress have the same meaning as in Options.
+	// The fields Also, LabelsFile and Progress have the same meaning as in Options.
 	Also       []string
 	LabelsFile string
 	Progress   func(rows int) error
 }
 
-// Convert reads the file in with schema s and writes its rows to w. format is csv or parquet. It returns the
-// number of rows. If rows are not encoded, it also returns a schema that reads the output. That schema gives
-// the same records, except that sparse LIBSVM rows become dense rows.
+// Convert reads the file `in` with schema s and writes the rows of the file to w. The format is csv or
+// parquet. It returns the number of rows. If rows are not encoded, it also returns a schema that reads the
+// output. That schema gives the same records, except that sparse LIBSVM rows become dense rows.
 func Convert(in string, s *schema.Schema, w io.Writer, format string,
 	o ConvertOptions) (rows int, out *schema.Schema, err error) {
 	e, err := schema.NewEncoder(s)

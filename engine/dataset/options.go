@@ -32,7 +32,7 @@ type Options struct {
 	// IgnoreOthers drops named columns that the schema lacks, like ignore_others in the schema. It is for uses
 	// other than training, such as scoring.
 	IgnoreOthers bool
-	// Also lists further files, folders or patterns. Their rows follow the rows of the first name.
+	// Also is the list of further files, folders or patterns to read. Their rows follow the rows of the first name.
 	Also []string
 	// LabelsFile is the labels file of FormatNPY and FormatIDX. If it is empty, Schema.LabelsFile applies.
 	LabelsFile string

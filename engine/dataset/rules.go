@@ -8,16 +8,15 @@ const (
 	rulePackedTwice = "Parquet and NPZ files are compressed inside, so they must not be compressed again; remove " +
 		"the outer gzip or zstd"
 	ruleIsHeader  = "the first row looks like a header; set csv.header: true"
-	ruleNotHeader = "the first row has none of the column names of the schema; if another character than a comma " +
-		"stands between " +
-		"the columns, set csv: {delimiter: \";\"} (or that character) in the schema; otherwise set csv.header: false if " +
-		"the file has no header, or correct the names"
+	ruleNotHeader = "the first row has none of the column names of the schema; if the columns are not separated by " +
+		`commas, set csv: {delimiter: ";"} (or the separator of the file) in the schema; if the file has no ` +
+		"header, set csv.header: false; otherwise correct the column names"
 	ruleQID = "the row has a query id (qid:), but the schema has no column with role: group; add such a column, or " +
 		"remove the query ids"
 	ruleNoGroup   = "the query group is missing; every row needs a query group"
-	ruleTwoGroups = "a person has rows in two query groups; the guarantee for persons needs each person in one " +
-		"group only, because replacing a person would change all groups of the person; give all rows of a person " +
-		"one group, or give the column role: ignore and declare rows_per_person"
+	ruleTwoGroups = "a person has rows in two query groups; the guarantee for persons needs each person in only " +
+		"one group, because replacing a person would change all groups of the person; put all rows of a person " +
+		"into one group, or set role: ignore for the person column and declare rows_per_person"
 	ruleNoPerson = "the person id is missing (missing.values of the schema may count it as missing), or it has no " +
 		"visible character; every row needs a person id"
 	ruleOtherPersons = "the number of different ids differs from `persons` of the schema; ids that differ only in " +
@@ -32,8 +31,8 @@ const (
 	ruleARFFNumeric = "the schema has this column as a number, but the nominal values in the header are not " +
 		"numbers; give the column categories"
 	ruleARFFNominal = "the value is not among the nominal values of the header; correct the value or the header"
-	ruleARFFNames   = "the header has none of the column names of the schema; give each column the name of its " +
-		"attribute with field"
+	ruleARFFNames   = "the header has none of the column names of the schema; set the key field of each column to " +
+		"the name of its attribute"
 	ruleARFFWeight  = "instance weights ({W} after the row) are not supported; remove them"
 	ruleJSONUnknown = "the object has a key that the schema does not have; add the column (role: ignore drops it), or " +
 		"set ignore_others: true"
@@ -45,11 +44,12 @@ const (
 	ruleNoLabels  = "the labels file is absent; name it with labels_file in the schema, or with the option for it"
 	ruleArrayID   = "the id is a number of magnitude 2^53 or more, so two different ids may become the same number; " +
 		"number persons and groups from 0, or use a format with texts"
-	ruleParquetNames = "the file has none of the column names of the schema; give each column its name in the file " +
-		"with field"
+	ruleParquetNames = "the file has none of the column names of the schema; set the key field of each column to " +
+		"its name in the file"
 	ruleParquetType = "the column is a date, a decimal, a list or another type that is neither a number, a text " +
 		"nor a boolean; convert it, or use role: ignore"
-	ruleJSONNested  = "the value is an object or a list, but it must be a number, a text, true, false or null"
-	ruleJSONNames   = "the object has none of the column names of the schema; give each column its key with field"
+	ruleJSONNested = "the value is an object or a list, but it must be a number, a text, true, false or null"
+	ruleJSONNames  = "the object has none of the column names of the schema; set the key field of each column to " +
+		"its key in the object"
 	ruleMixedLabels = "some rows have a label and other rows have none; label all rows, or no row"
 )

@@ -112,9 +112,8 @@ func WriteSyntheticClinical(w io.Writer, n int, seed uint64) error {
 }
 
 // SyntheticClinical returns the built-in data set "synthetic-clinical". It equals the result of Load for the
-// file that WriteSyntheticClinical writes. n is at least 2. For every seed met in practice, some tens of
-// records contain both classes. If all records are of one class, SyntheticClinical returns an error, as for a
-// file.
+// file that WriteSyntheticClinical writes. n is at least 2. For all practical seeds, a few tens of records
+// contain both classes. If all records are of one class, SyntheticClinical returns an error, as for a file.
 func SyntheticClinical(n int, seed uint64) (*Dataset, error) {
 	s, err := SyntheticClinicalSchema()
 	if err != nil {

@@ -115,10 +115,11 @@ type TermRows interface {
 
 // SinglesError bounds the error of TermRows.Sum for n terms of one record, relative to the bound that Begin takes.
 //
-// Proof (docs/theory.md#networks-on-a-gpu). An entry of J_i^T v_i is a sum of m fused operations, with a product or
-// without. Chunks of up to 256 records add one operation for each record. At the end, the sum of integers is converted.
-// Truncation changes an entry of a chunk by less than 2^-60 of the bound. Chunks whose v are zeros add nothing. All
-// slices but the last have room for at least 256 records, so there are at most n/128 + 2 other chunks. QED
+// Proof (docs/theory.md#networks-on-a-gpu). An entry of J_i^T v_i is computed by m fused operations, and one product
+// may follow them. Chunks of up to 256 records add one operation for each record. At the end, the sum of integers is
+// converted. Truncation changes an entry of a chunk by less than 2^-60 of the bound. Chunks whose v are zeros add
+// nothing. All slices but the last have room for at least 256 records, so at most n/128 + 2 chunks have a v that is not
+// zero. QED
 func SinglesError(net Network, n int) float64 {
 	_, m := net.Dims()
 	return engine.Gamma(m+singleChunk+4) + math.Sqrt(float64(Parameters(net)))*(float64(n)/(singleChunk/2)+2)*0x1p-60

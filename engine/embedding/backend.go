@@ -87,9 +87,9 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, fmt.Errorf("%w: one kernel cannot compute query groups; wrap the backend in engine.Grouped",
 			engine.ErrUnsupported)
 	case b.Float32:
-		return nil, fmt.Errorf("%w: networks cannot be computed in float32, because the rounding error of n^2 pairs "+
-			"would grow faster than the share of one record shrinks, and no bound is proved for how much one record "+
-			"changes this error; leave out --precision, so that they are computed in float64", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: networks cannot be computed in float32, because no bound is proved for how "+
+			"much one record changes the rounding error of all pairs; leave out --precision to compute in float64",
+			engine.ErrUnsupported)
 	case loss.PairClip > 0 && b.On != nil:
 		return nil, fmt.Errorf("%w: clipped pairs of a network cannot be computed on %s, which clips Jacobians; set "+
 			"Loss.Clip instead, or use the CPU (--device cpu)", engine.ErrUnsupported, b.Name())

@@ -215,10 +215,10 @@ func (b *Batch) Pull(ctx context.Context, grad, v []float64) error {
 	return b.there.Sum(ctx, grad)
 }
 
-// BatchError bounds the error of a Pull: its distance from the exact sum of J_i^T v'_i over at most n
-// records of norm at most norm. The bound holds for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i
-// ||v_i - v'_i|| <= off. Without factors, the sums of ||J_i|| ||v'_i|| and ||J_i|| ||v_i - v'_i|| must also be at most
-// clip total and clip off. A device works without factors. The bound holds on a device, too, so plans do not depend on
+// BatchError bounds the error of a Pull: its distance from the exact sum of J_i^T v'_i over at most n records of norm
+// at most norm. The bound holds for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i ||v_i - v'_i|| <=
+// off. Without factors, two conditions are added: sum_i ||J_i|| ||v'_i|| <= clip * total and sum_i ||J_i|| ||v_i -
+// v'_i|| <= clip * off. A device works without factors. The bound holds on a device, too, so plans do not depend on
 // the device.
 //
 // Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm. This

@@ -88,7 +88,7 @@ func (l Contrastive) Value(q []float64, classes []int32) float64 {
 	return sum / (float64(k) * float64(k-1) / 2)
 }
 
-// Slopes adds the derivatives of Value in the squared distances q to c.
+// Slopes adds to c the derivatives of Value with respect to the squared distances q.
 func (l Contrastive) Slopes(c, q []float64, classes []int32) {
 	k := len(classes)
 	each := 1 / (float64(k) * float64(k-1))

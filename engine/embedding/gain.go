@@ -40,7 +40,8 @@ func (n MLP) RadiiFor(gain float64) (radii []float64) {
 	return radii
 }
 
-// StartWith is Start with a first hidden layer whose outputs have about the size gain.
+// StartWith returns the weights of Start with the first hidden layer rescaled. The size
+// of the outputs of this layer is then about equal to the gain.
 func (n MLP) StartWith(gain float64, seed uint64) []float64 {
 	theta, scale := n.Start(seed), n.scaling(gain)
 	for k := range theta[:n.Layers()[0].Len()] {

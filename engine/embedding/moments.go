@@ -40,8 +40,8 @@ func differenceProblem(pairs, dim int, bound float64) engine.Problem {
 // error of each of the two sums (engine.QueryBounds).
 //
 // Proof. The errors of blocks add up. Each block also adds the error of one addition, which is at most 2^-53 of
-// the final norm bounds m and m clip^2. The errors within blocks are in proportion to their pairs, with the
-// depth of a longest block. QED
+// the final norm bounds m and m clip^2. The error within a block is proportional to the number of pairs in the
+// block. Its depth is at most the depth of a longest block. QED
 func MomentsError(pairs, dim int, bound, clip float64) (engine.QueryBounds, error) {
 	blocks := momentBlocks(pairs)
 	if pairs < 2 {

@@ -90,7 +90,8 @@ func (l Bilinear) Name() string { return "bilinear-" + l.Of.Name() }
 // Definition returns the formula.
 func (l Bilinear) Definition() string { return l.Of.Text() + ", u = y y' f.f'" }
 
-// Bounds returns bounds with A = q reach sup |phi'|, where q = b.LabelAbs^2, because a = phi'(u) y y' f'.
+// Bounds returns the bounds for A = q * reach * sup |phi'|, where q = b.LabelAbs^2. This A is a bound
+// because a = phi'(u) y y' f'.
 func (l Bilinear) Bounds(b engine.Bounds, reach float64, _ int) (PairBounds, error) {
 	k, err := slopesOn(l.scalar(b, reach))
 	return general(b.LabelAbs*b.LabelAbs*reach*k.Slope(), k.Origin), err

@@ -12,7 +12,8 @@ type Altered struct {
 	engine.Backend
 	// Records returns the records that are bound instead of r.
 	Records func(r *engine.Records) *engine.Records
-	// Bounds replaces the bounds of k for q. Sum replaces the result of e, which is bound to r.
+	// Bounds returns the bounds that replace k.Bounds(q). Sum writes to dst the sum that
+	// replaces the result of e, which is bound to r.
 	Bounds func(k engine.Kernel, q engine.Query) engine.QueryBounds
 	Sum    func(ctx context.Context, e engine.Evaluator, r *engine.Records, dst []float64, q engine.Query) error
 }

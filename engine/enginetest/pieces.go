@@ -90,7 +90,7 @@ func (p Pieces) Pieces(lo, hi float64) ([]engine.Piece, bool) {
 	return parts, true
 }
 
-// Bounds returns bounds that are attained at the ends of the pieces.
+// Bounds returns the bounds of the function on [lo, hi]. The slope attains its bounds at the ends of the pieces.
 func (p Pieces) Bounds(lo, hi float64) (engine.ScalarBounds, error) {
 	b := engine.ScalarBounds{
 		SlopeMin: math.Inf(1), SlopeMax: math.Inf(-1), Convex: true, Origin: engine.Proved,

@@ -32,7 +32,7 @@ type Options struct {
 	// Sizes are the numbers of records. The default is 2, 3, 17, 64, 129, 500, 1500. Metric losses use the
 	// sizes up to 400, and the default for them is 2, 3, 17, 65, 129, 400.
 	Sizes []int
-	// Radii are the radii. The default is 0.05, 1, 20 and 200.
+	// Radii are the values of Problem.Radius that are tested. The default is 0.05, 1, 20 and 200.
 	Radii []float64
 	// Groups are the sizes of query groups for further tests of score losses, planned by engine.Grouped. The
 	// default is one data set of groups from 1 to 70 records. An empty list that is not nil means no groups.
@@ -239,7 +239,7 @@ func (s *suite) testOtherPairs(e engine.Evaluator, w []float64) {
 	for _, q := range other {
 		if err := e.Sum(context.Background(), dst, engine.Gradient(w, q)); err == nil ||
 			!math.IsInf(e.Kernel().Bounds(engine.Query{Pairs: q}).Sum, 1) {
-			s.fail("%T are not the pairs of the problem, and are summed", q)
+			s.fail("%T are not the pairs of the problem, but the backend does not refuse them", q)
 		}
 	}
 }

@@ -15,8 +15,8 @@ var TeamSizes = []int{1, 2, 3, 7, 129}
 
 // RunTeams checks that the sums of a backend for teams of TeamSizes have the same bits as the sums of one
 // process. It checks moments, and gradients of p over all pairs. It also repeats each sum and checks the
-// result again. The shards of the records have different labels. The function of returns the backend of a
-// member. of(nil) is the backend of one process.
+// result again. The shards of the records have different labels. The function `of` returns the backend of
+// a member of a team, and `of(nil)` is the backend of one process.
 func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *engine.Records) {
 	t.Helper()
 	name := fmt.Sprintf("%s n=%d d=%d sparse=%v persons=%v groups=%d", p.Loss.Name(), p.N, p.D, r.IsSparse(),
@@ -86,7 +86,8 @@ func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *eng
 			if err != nil {
 				t.Errorf("%s, %s, team of %d: %v", name, way.name, size, err)
 			} else if !sameBits(got, want) {
-				t.Errorf("%s, %s: a team of %d has other bits than one process", name, way.name, size)
+				t.Errorf("%s, %s: the result of a team of %d differs in its bits from the result of one process", name,
+					way.name, size)
 			}
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"dyad/engine/team"
 )
 
-// Teamed returns a backend whose every evaluator is a team of size members in this process. The function
-// of returns the backend of one member.
+// Teamed returns a backend in which every evaluator is a team in this process. The team has `size`
+// members, and the function `of` returns the backend of one member.
 func Teamed(size int, of func(engine.Team) engine.Backend) engine.Backend {
 	return teamed{size, of}
 }

@@ -16,8 +16,8 @@ func (f *Function) AddNetwork(net embedding.Model, hidden Activation, weights []
 		spec := of.Spec()
 		f.Steps, f.Spec = of.Steps(), &spec
 	default:
-		return fmt.Errorf("export: an export supports --model mlp and networks of files, but not network %s; only the "+
-			"program that trained this network can compute it", net.Network.Name())
+		return fmt.Errorf("export: an export supports --model mlp and networks that a file describes, but not "+
+			"network %s; only the program that trained this network can compute it", net.Network.Name())
 	}
 	all := net.Network.Layers()
 	for i, l := range all {

@@ -302,7 +302,8 @@ func missingNumbers(columns []dataset.Input) []float64 {
 func (g *graph) category(in dataset.Input, factor float64) string {
 	code := ""
 	if in.ByNumber {
-		g.inputs = append(g.inputs, valueInfo(in.Field, typeDouble, 1, "category by its number, NaN is missing"))
+		g.inputs = append(g.inputs, valueInfo(in.Field, typeDouble, 1, "the category as a number; NaN means that "+
+			"the value is missing"))
 		var keys, codes []float64
 		for _, c := range in.Categories {
 			keys, codes = append(keys, c.Number), append(codes, float64(c.Code))
@@ -313,7 +314,7 @@ func (g *graph) category(in dataset.Input, factor float64) string {
 		code = g.on("Where", g.on("IsNaN", in.Field), g.scalar(float64(in.MissingCode)), code)
 	} else {
 		g.inputs = append(g.inputs, valueInfo(in.Field, typeString, 1,
-			"category as the schema writes it, the empty text is missing"))
+			"the category as it is written in the schema; an empty text means that the value is missing"))
 		keys, codes := []string{""}, []float32{float32(in.MissingCode)}
 		for _, c := range in.Categories {
 			keys, codes = append(keys, c.Text), append(codes, float32(c.Code))

@@ -55,14 +55,14 @@ type Influences struct {
 	// order. Uniform is the largest value in Elastic. UniformBound is the theoretical bound for convex losses.
 	Elastic []float64 `json:"elastic_stability,omitempty"`
 	Uniform *float64  `json:"uniform_stability,omitempty"`
-	// Expected is the largest mean change of a pair's loss, where the mean of each pair is over the records that are
-	// left out. It is the coefficient of [Kang21] Theorem 3 and at most Uniform.
+	// Expected is the largest mean change of a pair's loss. The mean for one pair is taken over all records, each of
+	// which is left out once. Expected is the coefficient of [Kang21] Theorem 3 and at most Uniform.
 	Expected     *float64 `json:"expected_elastic_stability,omitempty"`
 	UniformBound *float64 `json:"uniform_stability_bound,omitempty"`
 	Guarantee    string   `json:"guarantee"`
 }
 
-// Checked is a record without which the model was fitted again.
+// Checked holds the result of fitting the model again without one record.
 type Checked struct {
 	Record    int     `json:"record"` // index of the record, from 0
 	Predicted float64 `json:"predicted"`

@@ -65,8 +65,8 @@ type Own struct {
 func (o Own) Network() (net embedding.Network, err error) {
 	switch read := (embedding.Shape{Title: o.Kind, In: o.In, Out: o.Out, Parts: o.Parts}); {
 	case (o.Kind == Kind) != (o.Spec != nil):
-		err = fmt.Errorf("layers: a network of kind %q must have layers, and no other network may have layers; "+
-			"Network.Read reads such a network from a file", Kind)
+		err = fmt.Errorf("layers: a network must have layers if its kind is %q, and it must not have layers if its "+
+			"kind is different; use Network.Read to read a network with layers from a file", Kind)
 	case o.Build != nil:
 		net, err = o.Build()
 	case o.Spec != nil:
@@ -98,8 +98,8 @@ func (o Own) Known(jacobian bool) error {
 	case o.Kind == MLP || o.Build != nil || o.Spec != nil && !jacobian:
 		return nil
 	case o.Spec != nil:
-		return fmt.Errorf("layers: this program scores with networks of files and does not train them; set Network.Build, " +
-			"by autodiff/gorgonia.NewLayers")
+		return fmt.Errorf("layers: this program can score with a network that a file describes, but it cannot " +
+			"train the network; set Network.Build with autodiff/gorgonia.NewLayers")
 	}
 	return fmt.Errorf("layers: this program does not have the network %q of the model; use the program that trained it, "+
 		"or set Model.Network.Build", o.Kind)

@@ -29,7 +29,7 @@ type Step struct {
 	In, Out []int
 	// First is the index of the step's first matrix among Network.Layers.
 	First int
-	// Pass is the factor of the columns that an embedding of categories does not replace.
+	// Pass is the factor by which an embedding of categories multiplies the columns that it does not replace.
 	Pass float64
 	// Inner are the steps of a residual layer.
 	Inner []Step
@@ -129,8 +129,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 		}
 		if s.Kind == "" {
 			s.Kind = "unclear"
-			return fail("each layer must be one of dense, convolution, pooling, embedding, residual, layernorm, " +
-				"attention and activation, each in an item \"-\" of its own")
+			return fail(`each layer must be a separate list item ("-") with one of the keys dense, convolution, ` +
+				"pooling, embedding, residual, layernorm, attention and activation")
 		}
 		within := func(low int, numbers ...int) bool {
 			return !slices.ContainsFunc(numbers, func(v int) bool { return v < low || v > maxWidth })

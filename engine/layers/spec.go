@@ -43,7 +43,7 @@ type Spec struct {
 
 // Layer is one layer. Exactly one of its fields is set.
 type Layer struct {
-	// Dense is a number of units. The layer maps a vector or an image to this number of units, and a set item by item.
+	// Dense is a number of units. The layer maps a vector, an image or each item of a set to this number of units.
 	Dense int `json:"dense,omitempty" yaml:"dense"`
 	// Convolution maps an image to an image.
 	Convolution *Convolution `json:"convolution,omitempty" yaml:"convolution"`
@@ -161,8 +161,9 @@ func (s Spec) limits() error {
 		return nil
 	}
 	if len(s.Input) > 3 || len(s.Layers) == 0 {
-		return errors.New("layers: a network needs a list of layers and an input of at most three dimensions: " +
-			"channels, height and width of an image, items and features of a set, or the features of a vector")
+		return errors.New("layers: a network needs a list of layers and an input of at most three dimensions; the " +
+			"input is [channels, height, width] for an image, [items, features] for a set and [features] for a " +
+			"vector")
 	}
 	if s.Gain != 0 && !(s.Gain > 0x1p-100 && s.Gain < 0x1p100) {
 		return fmt.Errorf("layers: the gain is %v, but it must be a positive number", s.Gain)

@@ -94,9 +94,10 @@ func (e *Evaluation) Classes(scores, labels []float64, threshold, confidence flo
 // NeighbourRanks lists the numbers of neighbours of the classifiers with which a metric is evaluated.
 var NeighbourRanks = []int{3, 5}
 
-// Neighbours returns two classifications for each number of neighbours in NeighbourRanks. The first classifies the
-// records learned[0] by the metric with neighbours from learned[1]. The second does the same for raw with the identity.
-// If the two sets of records are the same, each record is left out of its own neighbours.
+// Neighbours returns two classifications for each number of neighbours in NeighbourRanks. The first classification uses
+// the metric. It classifies the records learned[0] by their neighbours in learned[1]. The second classification uses
+// the identity as the metric. It classifies the records raw[0] by their neighbours in raw[1]. If the two sets of
+// records are the same, each record is left out of its own neighbours.
 func Neighbours(ctx context.Context, metric []float64, learned,
 	raw [2]*engine.Records) (all [][2]Classification, err error) {
 	for _, k := range NeighbourRanks {
@@ -120,7 +121,7 @@ func Neighbours(ctx context.Context, metric []float64, learned,
 	return all, nil
 }
 
-// Neighbours adds the accuracies of the classifications of the function Neighbours.
+// Neighbours calls the function Neighbours and adds the accuracies of its classifications to e.KNN.
 func (e *Evaluation) Neighbours(ctx context.Context, metric []float64, learned, raw [2]*engine.Records) error {
 	all, err := Neighbours(ctx, metric, learned, raw)
 	for i, both := range all {

@@ -78,9 +78,9 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 		candidates -= train.mostRows
 	}
 	if train.d != test.d || k < 1 || k > candidates || workers < 1 {
-		return Classification{}, fmt.Errorf("metrics: K is %d of %d neighbours with %d features, for records with "+
-			"%d features on %d workers; K must be from 1 to the number of neighbours, the numbers of features must "+
-			"be equal, and Workers must be at least 0", o.K, candidates, train.d, test.d, o.Workers)
+		return Classification{}, fmt.Errorf("metrics: K is %d, there are %d neighbours with %d features, the "+
+			"records have %d features, and Workers is %d; K must be from 1 to the number of neighbours, the "+
+			"numbers of features must be equal, and Workers must be at least 0", o.K, candidates, train.d, test.d, o.Workers)
 	}
 	s, err := newSpace(o.Metric, train.d, train.norm, test.norm)
 	if err != nil {

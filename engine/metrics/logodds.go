@@ -8,7 +8,7 @@ import (
 )
 
 // LogOdds is a model of the log odds of the positive class for a record x with the score w.x. It was fitted to
-// clipped records. The log odds are
+// clipped records. The log odds are clipped to [-Limit, Limit]. Before clipping, they are
 //
 //	Intercept + Slope w.x~,  x~ = (x - Centre) min(1, ClipRadius/|x - Centre|),  and at most Limit away from 0
 //

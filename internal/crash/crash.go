@@ -50,8 +50,9 @@ type Spec struct {
 	Ranks  string
 }
 
-// With returns the spec with a fault. The name of the fault may be in words, as in a table of tests, such as
-// "kill -9" or "disk full". A fault of folders concerns the folders out and ledger in dir.
+// With returns the spec with a fault. The fault may also be a description from a table of tests, such as
+// "kill -9", "disk full" or "ledger folder read-only". A fault that makes folders read-only applies to the
+// folder "out", to the folder "ledger" or to both folders in dir.
 func (s Spec) With(fault, dir string) Spec {
 	folders, readOnly := strings.CutSuffix(fault, " folder read-only")
 	s.Fault = cmp.Or(map[string]string{"kill -9": "kill", "disk full": "full"}[fault], fault)
@@ -75,8 +76,8 @@ type Program func(ctx context.Context, args []string, stage func(name string)) (
 
 // Main is the TestMain of a package whose tests start children of its own binary. The argument bare is the
 // program for Spec.Bare, or nil. If TMPDIR is not set and the system has enough memory, Main puts the temporary
-// folders of tests into memory. A fault has the same results there, and creating a file on a disk takes far more
-// processor time.
+// folders of tests into memory. Faults have the same effects in memory as on a disk, and creating a file on a
+// disk takes far more processor time.
 func Main(m *testing.M, program Program, bare func(args []string)) {
 	if raw := os.Getenv(env); raw != "" {
 		var spec Spec

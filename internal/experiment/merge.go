@@ -26,7 +26,8 @@ func (p *Plan) Merge(path string, parts ...string) error {
 			case files[which] != "":
 				return &InputError{fmt.Errorf("experiment: %s and %s both have %s", files[which], part, which)}
 			case count != "" && of != count:
-				return &InputError{fmt.Errorf("experiment: %s has %s, but another file belongs to a plan of %s parts",
+				return &InputError{fmt.Errorf("experiment: file %s contains %s, but another file belongs to a plan "+
+					"that is divided into %s parts",
 					part, which, count)}
 			}
 			files[which], count = part, of

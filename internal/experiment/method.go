@@ -301,7 +301,7 @@ func (s *settings) set(key string, value any, task string) (known bool, err erro
 		}
 	case "basis":
 		if s.curved = text == dataset.BasisAuto; !s.curved {
-			return true, errors.New("want auto, or remove the option for no choice")
+			return true, errors.New("want auto; if no basis should be chosen, remove the option")
 		}
 	case "paper_unsound":
 		var is bool

@@ -81,7 +81,7 @@ type PaperTable struct {
 	Value string   `yaml:"value"`
 	// Panels draws a figure for each value of the first column of By, with a point for every run at X and Value.
 	Panels bool `yaml:"panels"`
-	// Cells are the numbers that the paper prints. Each number has its values of the columns By.
+	// Cells are the numbers that the paper prints. Each number is stored with the values of the columns in By.
 	Cells []PaperCell `yaml:"cells"`
 }
 
@@ -101,11 +101,12 @@ func (p *Paper) check() error {
 	case p.Axis != "" && p.Axis != "n" && p.Axis != "epsilon":
 		return fmt.Errorf("axis %q is unknown, want n or epsilon", p.Axis)
 	case p.Command != "" && (p.Table.File == "" || len(p.Table.By) == 0 || p.Table.Value == ""):
-		return errors.New("a command needs the key table with the keys file, by and value")
+		return errors.New(`a plan with the key "command" needs the key "table", and the table needs the keys ` +
+			`"file", "by" and "value"`)
 	}
 	for _, r := range p.Rates {
 		if r.Against != "n" && r.Against != "d" && r.Against != "epsilon" {
-			return fmt.Errorf("a rate is against %q, but must be against n, d or epsilon", r.Against)
+			return fmt.Errorf(`the key "against" of a rate is %q, but it must be n, d or epsilon`, r.Against)
 		}
 	}
 	return nil
@@ -174,7 +175,8 @@ type Given struct {
 	Refused string `csv:"refused"`
 }
 
-// Gives plans every private algorithm on every cell, from public numbers. d has the dimensions of the data sets.
+// Gives returns, for every private algorithm in every cell, the requested guarantee and the proved guarantee. It
+// makes the plans from public numbers. `d` maps the name of a data set to its number of features.
 func (p *Plan) Gives(d map[string]int) []Given {
 	var out []Given
 	for _, data := range p.Data {

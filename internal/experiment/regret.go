@@ -48,8 +48,8 @@ type RegretReport struct {
 // gradients with this cost.
 const mostRegretWork = 3e8
 
-// MostRegretRecords returns the largest number of records of a stream for which the regret is measured, if the
-// model has the given number of parameters.
+// MostRegretRecords returns the largest number of records that a stream may have so that its regret is
+// measured. The limit depends on the number of parameters of the model.
 func MostRegretRecords(parameters int) int {
 	return int(math.Sqrt(2 * mostRegretWork / float64(parameters)))
 }

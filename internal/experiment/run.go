@@ -29,7 +29,8 @@ type Options struct {
 	// Part and Parts divide the training sets. Part i, counted from 1, has every Parts-th training set. If
 	// both are 0, all training sets are used.
 	Part, Parts int
-	// Splits, if positive, is the number of splits of every data set that are run, counted from the first split.
+	// Splits limits the number of splits that are run for every data set, beginning with the first split. If it
+	// is 0, all splits are run.
 	Splits int
 	// Retry repeats the runs that the table records as failed.
 	Retry bool

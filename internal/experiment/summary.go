@@ -16,7 +16,7 @@ type Summary struct {
 	D       int     `csv:"d"`
 	Epsilon float64 `csv:"epsilon"`
 	Delta   float64 `csv:"delta"`
-	// Algorithm and Options have the values of these columns of a row.
+	// Algorithm and Options have the values of the columns "algorithm" and "options" in the rows of the method.
 	Algorithm string `csv:"algorithm"`
 	Options   string `csv:"options"`
 	// Splits is the number of splits with a value. Failed is the number of runs without a value.
@@ -40,7 +40,8 @@ type Summary struct {
 // Label names the method.
 func (s Summary) Label() string { return label(s.Algorithm, s.Options) }
 
-// Behind reports whether the mean of the reference is lower by more than two paired standard errors.
+// Behind reports whether the mean of the reference is lower than the mean of this method by more
+// than two paired standard errors.
 func (s Summary) Behind() bool { return s.Paired > 1 && s.Difference > 2*s.DifferenceSE }
 
 // Summarise returns a line for each method and cell, in the order of rows. Methods that are not private are

@@ -61,7 +61,7 @@ var formats = map[string]struct{ name, remedy string }{
 	".pdf":      {"PDF", "write an HTML page with --report, and print it to PDF in a browser"},
 	".svg":      {"SVG", "write an HTML page with --report, which has the pictures"},
 	".png":      {"PNG", "write an HTML page with --report, which has the pictures"},
-	".docx":     {"a text document", "write an HTML page with --report, which text programs open"},
+	".docx":     {"a text document", "write an HTML page with --report, and open the page in a word processor"},
 	".xlsx":     {"a spreadsheet", "write CSV, which spreadsheets open"},
 	".xls":      {"a spreadsheet", "write CSV, which spreadsheets open"},
 	".ods":      {"a spreadsheet", "write CSV, which spreadsheets open"},
@@ -87,7 +87,7 @@ func CheckEnding(path string, content Content) error {
 	if !known || slices.Contains(is.endings, ending) {
 		return nil
 	}
-	return input.Errorf("%s would contain %s, but its ending stands for %s; %s", path, is.words,
+	return input.Errorf("%s would contain %s, but the ending of this file name stands for %s; %s", path, is.words,
 		format.name, format.remedy)
 }
 

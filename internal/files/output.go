@@ -151,7 +151,8 @@ func (o *Output) Write(secret bool, text []byte) error {
 	return o.Fill(secret, durable.Text(text))
 }
 
-// Replace durably replaces the content of the file that path leads to by text. Everybody may read the new file.
+// Replace durably writes text as the new content of the file at path. If path is a symbolic link, the content
+// of its target is replaced. Everybody may read the new file.
 func Replace(path string, text []byte) error {
 	name, err := durable.Resolve(path)
 	if err != nil {

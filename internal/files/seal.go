@@ -28,7 +28,7 @@ func Sealed(v any) ([]byte, error) {
 	return append(text[:len(text)-len(sealedEnd)], checksum(sum[:])...), nil
 }
 
-// SumOf returns the checksum that is written in a text of Sealed.
+// SumOf returns the checksum in a text that Sealed returned.
 func SumOf(text []byte) string {
 	at := len(text) - len(sealedEnd) - 1 - 2*sha256.Size // hexadecimal digits, a quotation mark
 	return kindOfSum + string(text[at:][:2*sha256.Size])

@@ -129,9 +129,9 @@ func Digest(text []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// Keep writes and syncs a text in the first folder that accepts it. It first writes as many bytes as most says
-// and then shortens the file to the length of the text. So whether the space is sufficient does not depend on
-// the text.
+// Keep writes a text to a file in the first folder that accepts it, and syncs the file. It first writes `most`
+// bytes and then shortens the file to the length of the text. So the text does not influence whether the space
+// is sufficient.
 func (l Log) Keep(run string, text []byte, most int, folders ...string) (f *durable.File, err error) {
 	prefix := durable.TempPrefix // for a run without a name: such a file may be removed
 	if run != "" {

@@ -72,7 +72,8 @@ func (v *Value) Leaves() (all []string) {
 	return all
 }
 
-// Choices returns the number of ways in which Change can change one value, if the caller gives this number of leaves.
+// Choices returns the number of ways in which Change can change one value. The argument is the number of leaves that
+// the caller passes to Change.
 func Choices(leaves int) int { return len(values) + turns + leaves }
 
 // mostBytes is about the largest size of a changed document in bytes. Larger documents take time but find no

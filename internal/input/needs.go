@@ -1,7 +1,8 @@
 package input
 
-// Needs lists the needs of a computation. A field holds the text of the error that Of returns if the records or the
-// model do not meet the need. If a field is "", there is no such need.
+// Needs describes what a computation needs from its records and its model. Each field is the text of an error. The
+// method Of returns this error if the records or the model do not meet the need. If a field is "", the computation
+// does not have this need.
 type Needs struct {
 	Labels, TwoClasses, Ungrouped, Rows string // needs of records
 	Scores, Metric, Linear              string // needs of a model

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Do ends the test if err is not nil. The arguments what describe the case. If err is nil, Do does not use t, as
-// required in targets of fuzzing.
+// Do ends the test if err is not nil. The arguments `what` describe the case. If err is nil, Do does not use t,
+// as required in targets of fuzzing.
 func Do(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()
@@ -65,7 +65,7 @@ func Fail[T any](_ T, err error) func(t testing.TB, want any, what ...any) {
 	}
 }
 
-// ErrDo reports an error of the test if err is nil. The text of the report is what, formatted with args.
+// ErrDo reports an error of the test if err is nil. The text of the report is fmt.Sprintf(what, args...).
 func ErrDo(t testing.TB, err error, what string, args ...any) {
 	if err == nil {
 		t.Helper()
@@ -81,7 +81,7 @@ func Err[T any](_ T, err error) func(t testing.TB, what string, args ...any) {
 	}
 }
 
-// CheckDo reports err if it is not nil, and the test continues. The arguments what describe the case.
+// CheckDo reports err if it is not nil, and the test continues. The arguments `what` describe the case.
 func CheckDo(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()

@@ -58,7 +58,7 @@ func (t Texts) Of(key string, values ...string) string {
 }
 
 // Release returns the name of a release and the language of this name. If the texts do not contain the name,
-// the result is name and English.
+// Release returns the given name and the language "en".
 func (t Texts) Release(name string) (text, language string) {
 	base := strings.TrimRight(name, " 0123456789")
 	if text = t.Of("release " + base); text != "" {

@@ -65,8 +65,8 @@ func File(f *os.File) (*Mapping, error) {
 
 // Unchanged returns an error that wraps ErrChanged if the file was written to since it was mapped. It compares the
 // size, the modification time and, on Linux, the change time, which no program can set. If another file took the
-// name of the file, this alone changes the change time, so it is not compared. A program that writes through its
-// own mapping can leave all times unchanged.
+// name of the file, the change time is not compared, because the loss of the name already changes the change time.
+// A program that writes through its own mapping can leave all times unchanged.
 func (m *Mapping) Unchanged() error {
 	if m.file == nil {
 		return nil

@@ -21,7 +21,7 @@ func Of[T any](ordinary, full T) T {
 // Trials returns the number of samples of a statistical test: n at full power, and a tenth of n, rounded up, otherwise.
 func Trials(n int) int { return Of((n+9)/10, n) }
 
-// NotShort skips a test, for the reason why, if the tests are run with -short.
+// NotShort skips a test if the tests are run with -short. The argument `why` is the reason.
 func NotShort(t testing.TB, why string) {
 	if testing.Short() {
 		t.Helper()

@@ -26,9 +26,10 @@ var (
 func place(which, n int) int { return []int{0, n / 2, n - 1}[which%3] }
 
 // Cells returns every pair of the sizes d in {1, 3, 65, 257} and n in {3, 33, 300, 4097} for which d n^k is at most
-// work. The place of the tested record is first, middle or last, in turn. k is at least 1, and work is the work of a
-// test in multiplications. With the variable DYAD_SIZES=SEED, each pair is replaced by random sizes before this
-// condition is checked. They are drawn with the seed and are log-uniform, d on 1 to 2000 and n on 3 to 20000.
+// the limit `work`. This limit is the number of multiplications of a test. k is at least 1. The place of the tested
+// record is first, middle or last, in turn. With the variable DYAD_SIZES=SEED, each pair is replaced by random sizes
+// before this condition is checked. The random sizes are drawn with the seed and are log-uniform, d on 1 to 2000 and
+// n on 3 to 20000.
 func Cells(t testing.TB, work float64, k int) (cells []Cell) {
 	t.Helper()
 	seed := os.Getenv("DYAD_SIZES")

@@ -114,8 +114,9 @@ type Panic struct {
 	Frames []string
 }
 
-// Caught returns the Panic for a value that recover returned, or nil for nil. The deferred function that
-// recovers must call it. A *Panic of another goroutine keeps its own frames.
+// Caught converts a value that recover returned to a Panic. If the value is nil, Caught returns nil. The
+// deferred function that calls recover must call Caught, too. A *Panic of another goroutine keeps its
+// own frames.
 func Caught(recovered any) *Panic {
 	if p, ok := recovered.(*Panic); ok || recovered == nil {
 		return p

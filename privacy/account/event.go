@@ -24,8 +24,9 @@ import (
 // Event describes a release of a run. The description is complete: an accountant can be written without
 // knowledge of any other implementation. The meaning of an event never changes. The interface is sealed.
 //
-// All code of an event is in one file. The method facts of the event's type returns the information that
-// accountants, sessions and ledgers need. A method of the type recorded defines how ledgers write the event.
+// All code of an event is in one file. Every type of event has a method facts(), which returns the
+// information that accountants, sessions and ledgers need. The way in which ledgers write the event is
+// defined by a method of the struct type "recorded".
 type Event interface {
 	// String returns a line for reports.
 	String() string
@@ -246,8 +247,8 @@ type RepeatedEvent struct {
 	Count int   // Count is >= 1.
 }
 
-// Repeat returns the event of count adaptive releases, each described by the event one. If one is not the
-// event of a single release, Repeat returns a ComposedEvent.
+// Repeat returns the event of count adaptive releases. The argument one is the event of each release. If
+// this argument is not the event of a single release, Repeat returns a ComposedEvent.
 func Repeat(one Event, count int) Event {
 	if count == 1 {
 		return one

@@ -182,8 +182,9 @@ func (r *RunLock) admits(at StreamPosition) error {
 	case at.Releases < r.at.Releases:
 		return oldCopy(r.run, r.at.Releases, at.Releases)
 	case at.Releases == r.at.Releases && at.Releases > 0 && !r.torn && at.Digest != r.at.Digest:
-		return fmt.Errorf("%w: release %d of run %q in this state differs from the release that was made, so another "+
-			"copy of the state made that release; use the latest state, or start a new run", ErrResume, at.Releases, r.run)
+		return fmt.Errorf("%w: the values of release %d of run %q in this state are not the values that were "+
+			"released, so the release was made from another copy of the state; use the latest state, or start a "+
+			"new run", ErrResume, at.Releases, r.run)
 	}
 	return nil
 }

@@ -178,8 +178,8 @@ func (l *Ledger) goesOn(st *ledgerState, was witness) error {
 	case found:
 		return nil
 	case away != "":
-		return l.errorf("the archive %s is not next to the ledger, so it is unknown whether the ledger continues from "+
-			"the head of the witness; put the archive back", away)
+		return l.errorf("the archive %s is not in the folder of the ledger, so it is unknown whether the ledger "+
+			"contains the line that the witness recorded; put the archive back", away)
 	}
 	return l.errorf("the ledger was replaced by an older copy or by another ledger: the witness recorded %d lines, the "+
 		"last with the hash %s, and no line has this hash now; restore the newest copy, and spend nothing on these data "+

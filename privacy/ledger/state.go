@@ -391,8 +391,8 @@ func (l *Ledger) Entries() ([]Entry, error) {
 }
 
 // History returns the lines of the archived runs, as far as the archive files exist, followed by the lines of
-// Entries. The result away is the name of a missing archive file. If a file differs from the archive that the
-// ledger records, History returns an error wrapping ErrUnavailable.
+// Entries. If an archive file is missing, the second result is the name of this file. If a file differs from
+// the archive that the ledger records, History returns an error wrapping ErrUnavailable.
 func (l *Ledger) History() (entries []Entry, away string, err error) {
 	st, err := l.load()
 	if err != nil {

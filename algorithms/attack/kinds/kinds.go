@@ -32,16 +32,17 @@ type Draw func(rng *rand.Rand, at Size) (text string, n, d int, pair Pair)
 type Row struct {
 	Name     string
 	Commands []string // the commands that run this kind
-	// Draw draws neighbours of a kind that is a job. If Draw is nil, Test names the test of its neighbours as
-	// DIRECTORY:NAME, or Refused states why there is no claim to attack.
+	// Draw draws two neighbouring data sets if the kind of run is a job. If Draw is nil, either Test is the
+	// test that attacks neighbours of this kind, in the form DIRECTORY:NAME, or Refused states why there is
+	// no claim to attack.
 	Draw          Draw
 	Test, Refused string
 	// Work is an upper bound of the number of records times the number of features. Least is the smallest
 	// number of records. Tries is the number of draws at each size.
 	Work         float64
 	Least, Tries int
-	// Reach is the share of its certified sensitivity by which every release must move at every size. Loose
-	// names the releases for which this is not required.
+	// Reach is a share of the certified sensitivity. At every size, every release must move by at least
+	// this share of its own sensitivity. Loose names the releases for which this is not required.
 	Reach float64
 	Loose []string
 }

@@ -36,8 +36,8 @@ const (
 	DefaultBeat   = 100 * time.Millisecond
 )
 
-// Client answers a server for one user and one record. A message is on disk, in the memory, before it is
-// sent, and no message is drawn twice. A Client must be used from one goroutine at a time.
+// Client answers a server for one user and one record. Before a message is sent, it is stored on disk in
+// Memory. No message is drawn twice. A Client must be used from one goroutine at a time.
 type Client struct {
 	Remote Remote
 	User   string // the id of the user, 1 to 128 bytes

@@ -181,7 +181,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 		}
 		if user != "" && user != m.User {
 			refuse(w, http.StatusBadRequest, CodeMessage,
-				fmt.Errorf("the message does not name the user of the header %s", userHeader))
+				fmt.Errorf("the user in the message is not the user in the header %s", userHeader))
 			return
 		}
 		receipt, err := s.submit(r.Context(), m, limit.Allow)

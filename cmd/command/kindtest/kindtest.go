@@ -331,7 +331,7 @@ func (s suite) sizes(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("the closest neighbours move by %.3f of the certificate", closest)
+	t.Logf("the largest move of a row is %.3f of the move that its certificate allows", closest)
 	if math.IsNaN(closest) || closest == 0 {
 		t.Error("no record moves anything")
 	}

@@ -150,7 +150,7 @@ var results = map[Result]struct{ name, text string }{
 	913: {"FUNCTION_NOT_LOADED", "the function is not loaded"},
 	914: {"INVALID_RESOURCE_TYPE", "the kind of a resource is invalid"},
 	915: {"INVALID_RESOURCE_CONFIGURATION", "the resources are invalid or not sufficient"},
-	916: {"KEY_ROTATION", "the GPU's keys of confidential computing change; start the program again"},
+	916: {"KEY_ROTATION", "the GPU is replacing its keys for confidential computing; start the program again"},
 	917: {"STREAM_DETACHED", "the stream belongs to no context"},
 	918: {"GRAPH_RECAPTURE_FAILURE", "the graph cannot be captured again"},
 	919: {"FABRIC_NOT_READY", "the fabric of the GPU is not ready; check that the NVIDIA fabric manager is running"},

@@ -198,8 +198,8 @@ func (h *Host) Executor(header, library string) error {
 	return plain.compile(args...)
 }
 
-// Run compiles and runs a program of the folder kernels/cuda/host that includes the kernels itself, and returns the
-// program's output. A non-zero exit status of the program is not an error.
+// Run compiles and runs a program of the folder kernels/cuda/host and returns the program's output. The source of
+// the program must include the kernels. A non-zero exit status of the program is not an error.
 func (h *Host) Run(name string) (string, error) {
 	file := filepath.Join(h.dir, "program")
 	if err := h.compile("-o", file, filepath.Join(h.dir, name)); err != nil {

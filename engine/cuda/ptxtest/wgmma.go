@@ -193,7 +193,7 @@ func (p *products) begin(b *block, threads []state, i *instruction) (*product, e
 			set := s.set[r]
 			switch d := k < n; {
 			case d && set&busy != 0 && !same[k]:
-				return nil, fmt.Errorf("a sum is a register of another product in flight")
+				return nil, fmt.Errorf("the register of a sum still belongs to another product that has not finished")
 			case d && add != 0 && set&(known|busy) == 0, !d && set&known == 0:
 				return nil, fmt.Errorf("operand %d of %s is not set", k, i.name)
 			case k < n+4 && set&fresh != 0:
@@ -201,7 +201,8 @@ func (p *products) begin(b *block, threads []state, i *instruction) (*product, e
 			}
 		}
 		if s.registers[i.many[n+4]] != descriptor || s.registers[i.many[n+5]] != add {
-			return nil, fmt.Errorf("lanes differ in the descriptor or in whether they add")
+			return nil, fmt.Errorf("all lanes must have the same descriptor, and either all lanes or no lane must " +
+				"add to the sums")
 		}
 		for k := range 4 {
 			m.a[lane][k] = s.registers[i.many[n+k]]

@@ -193,7 +193,7 @@ func (f *Fetcher) transfer(ctx context.Context, address, part string) (again boo
 	case http.StatusPartialContent:
 		if !strings.HasPrefix(response.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)) || have == 0 {
 			discard(part)
-			return true, fmt.Errorf("catalog: %s answers with another part of the file than the requested part", address)
+			return true, fmt.Errorf("catalog: %s sent a part of the file that was not requested", address)
 		}
 	case http.StatusOK:
 		have = 0

@@ -35,7 +35,7 @@ func (p *profile) columns() []draftColumn {
 				c.Positive, c.Negative = c.Negative, c.Positive
 			}
 			if c.Fold {
-				c.comment += "; fold: its values differ in capitals or blanks as well"
+				c.comment += "; fold is set because some values differ only in capitals or blanks"
 			}
 		default:
 			if answer, ok := p.o.Answers[c.Name]; ok {
@@ -96,7 +96,7 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 	case s.why != "":
 		ignore("%s", s.why)
 	case s.isNumeric() && len(s.nominal) > 0 && s.texted > 0:
-		ignore("numbers and texts in a column of texts")
+		ignore("the header lists texts for this column, but the column contains both numbers and texts")
 	case s.isNumeric() && s.lo < s.hi && !math.IsInf(s.hi-s.lo, 0) && s.hi/2-s.lo/2 > 0:
 		c.Range = []float64{s.lo, s.hi}
 		c.from("")
@@ -151,7 +151,8 @@ func (c *draftColumn) words(s *columnStats) string {
 			s.missing = append(s.missing, w)
 		}
 	}
-	return "; the texts among the values count as missing, check each (a detection limit can be a value)"
+	return "; the texts among the values count as missing; check each text, because it can be a value (for " +
+		"example, a detection limit)"
 }
 
 // answer combines an answer with the findings of the draft. The answer takes precedence.

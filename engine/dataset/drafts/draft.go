@@ -47,7 +47,7 @@ func New(path string, o Options, scan Scan) (*Drafted, error) {
 	if s.BoundsFromData = s.BoundsFromData && !p.typed; s.RangesFromData() {
 		p.draft.Memory = s.Remember()
 		text = bytes.Replace(text, []byte("\ndata_id: "),
-			[]byte("\ndraft: "+schema.QuoteYAML(s.Draft)+" # names this draft; leave the line\ndata_id: "), 1)
+			[]byte("\ndraft: "+schema.QuoteYAML(s.Draft)+" # identifies this draft; do not remove this line\ndata_id: "), 1)
 	}
 	p.draft.Schema, p.draft.Persons = text, s.Persons
 	return &p.draft, nil

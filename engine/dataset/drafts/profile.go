@@ -30,8 +30,8 @@ type Options struct {
 type Drafted struct {
 	Schema []byte // the drafted schema in YAML
 	// Memory is the content of the file that records which values of the schema were taken from the data. The file
-	// belongs into the folder of the schema, under the schema's name and DraftedEnding. Memory is private like the
-	// data. It is nil if the draft took no value from the data.
+	// must be in the folder of the schema. Its name is the name of the schema file followed by DraftedEnding.
+	// Memory is private like the data. It is nil if the draft took no value from the data.
 	Memory []byte
 	// Label is the column that was given as the label. If none was given, Label is the only column with
 	// two values. It is "" if several columns have two values (then see Candidates) or the columns have
@@ -52,8 +52,8 @@ type DraftedColumn struct {
 	Why     string   // reason why the draft leaves the column out, or advice on what to check
 	Samples []Sample // up to draftSamples different values from the top of the file, and the longest value
 	Classes []string // if the column can be the label: the likely positive class, then the negative class
-	// Asks reports whether the texts of the file do not show if the decimal separator of the column is the point
-	// or the comma. An Answer can state the separator.
+	// Asks is true if the file does not show whether the column has decimal points or decimal commas. An Answer
+	// can state the decimal separator.
 	Asks bool
 	// MayNamePersons reports whether the values look like identifiers and some of them repeat. Persons is the number of
 	// distinct values by IDKey, or 0 if they were not counted.

@@ -34,7 +34,8 @@ const TransformLog1p = "log1p"
 // Policies for missing values.
 const (
 	MissingError = "error" // a missing value is a ParseError; this is the default
-	// 0 after scaling: the centre of the (transformed) range, or 0 in all outputs of a categorical column
+	// MissingMiddle encodes a missing number as the centre of the (transformed) range, which is 0 after
+	// scaling. It encodes a missing category as 0 in all outputs of the column.
 	MissingMiddle   = "middle"
 	MissingValue    = "value"    // the public number Missing.Value; numeric columns only
 	MissingCategory = "category" // an additional category; categorical columns only
@@ -137,7 +138,7 @@ func (c *Column) writesNumbers() bool {
 	return c.Suffix != "" || c.Prefix != "" || c.Decimal != "" || c.Thousands != ""
 }
 
-// Bounds returns the range of a numeric column. For dates, it is in days from the first day.
+// Bounds returns the range of a numeric column. The range of a column of dates is in days since Date.From.
 func (c *Column) Bounds() (lo, hi float64) {
 	if c.Date != nil {
 		from, to, _ := c.Date.bounds()

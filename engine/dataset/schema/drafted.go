@@ -121,8 +121,8 @@ func parseMemory(text []byte) (*Memory, error) {
 	return &m, nil
 }
 
-// LookDrafted returns an error if the file at path cannot be read as the memory of a draft. The file has the
-// name of such a memory. A missing file is not an error.
+// LookDrafted returns an error if the file at path cannot be read as the Memory of a draft. The path ends in
+// DraftedEnding. A missing file is not an error.
 func LookDrafted(path string) error {
 	_, err := readMemory(path)
 	return err

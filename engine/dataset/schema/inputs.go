@@ -91,9 +91,9 @@ func (f *Feature) describeNumber(in *Input) {
 	}
 }
 
-// Coefficients returns the factors of the outputs of a number, including the given factor of the encoder. Without a
-// basis, there is one factor, for s. With a basis, there is a factor for each cos(pi k (1 + s)/2), k = 1 to
-// Cosines. If Line is set, the first factor is for s. The factor of the spike follows.
+// Coefficients returns a factor for each output of a numeric column. It includes the given factor of the encoder.
+// Without a basis, there is one factor, for s. With a basis, there is a factor for each cos(pi k (1 + s)/2), k = 1
+// to Cosines. If Line is set, the first factor is for s. The factor of the spike follows.
 func (in *Input) Coefficients(factor float64) []float64 {
 	if in.Cosines == 0 {
 		return []float64{factor}
@@ -133,9 +133,10 @@ func (e *Encoder) Blocks() (widths []int) {
 	return widths
 }
 
-// Lines returns, for each block of Blocks, weights of the outputs whose sum is a straight line or close to one. For
-// cosines, they are the coefficients of the cosine series of a line: 1/k for odd k. If the basis has a line, only
-// the line has a nonzero weight. For a spike and for all outputs without a basis, the weight is 1.
+// Lines returns a weight for each output. In each block of Blocks, the sum of the weighted outputs is a straight
+// line or close to a straight line. For cosines, the weights are the coefficients of the cosine series of a line:
+// 1/k for odd k. If the basis has a line, only the line has a nonzero weight. For a spike and for all outputs
+// without a basis, the weight is 1.
 func (e *Encoder) Lines() (all []float64) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)

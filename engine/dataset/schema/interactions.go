@@ -91,8 +91,8 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 		v.addf("choose_interactions needs columns with names, but the features of this format have numbers; leave " +
 			"it out, or convert the file to CSV (dyad data convert)")
 	case left < 0:
-		v.addf("choose_interactions is %d, but apart from the pairs of interactions fewer pairs of columns have at "+
-			"most %d products each", s.ChooseInteractions, widestCandidate)
+		v.addf("choose_interactions is %d, but there are fewer pairs to choose from: a pair must have at most %d "+
+			"products and must not be listed in interactions", s.ChooseInteractions, widestCandidate)
 	default:
 		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
 			dim += w

@@ -38,7 +38,7 @@ func (v *validator) check() {
 		"data_id must be 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the "+
 			"privacy ledger")
 	v.addIf(s.Draft != "" && !isDraftID(s.Draft),
-		"only a draft writes the key draft; restore the line, or draft the schema again")
+		`the key "draft" has a value that no draft wrote; restore the original line, or draft the schema again`)
 	v.addIf(s.Format != "" && !slices.Contains(formats[:], s.Format),
 		"format is %q, want %s", s.Format, strings.Join(formats[:], ", "))
 	switch {
@@ -229,7 +229,7 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	case MissingError, MissingMiddle:
 	case MissingValue:
 		v.addIf(m.Value == nil || math.IsNaN(*m.Value) || math.IsInf(*m.Value, 0),
-			"%s: policy: value needs the key value with a finite number", where)
+			`%s: if the policy is "value", the key "value" must be a finite number`, where)
 		v.addIf(kind != KindNumeric,
 			"%s: policy: value is only for numeric columns; set it there, or choose another policy", where)
 	case MissingCategory:
@@ -238,7 +238,8 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 	default:
 		v.addf("%s: policy is %q, but it must be error, middle, value or category", where, m.Policy)
 	}
-	v.addIf(m.Value != nil && m.PolicyOf() != MissingValue, "%s: value is used only with policy: value", where)
+	v.addIf(m.Value != nil && m.PolicyOf() != MissingValue, `%s: the key "value" is used only if the policy is `+
+		`"value"`, where)
 }
 
 // basis checks the value of one basis key.

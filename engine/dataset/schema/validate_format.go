@@ -130,7 +130,7 @@ func (v *validator) indexColumns() (listed int) {
 		positions[c.Position] = true
 		v.addIf(c.kind() == KindCategorical, "column %q: numbered features are numeric", c.Name)
 		v.addIf(s.IsSparse() && c.Missing != nil,
-			"column %q cannot set missing, because sparse records have no missing values; use dense: true", c.Name)
+			`column %q has the key "missing", but sparse records cannot have missing values; use dense: true`, c.Name)
 	}
 	return listed
 }

@@ -202,5 +202,6 @@ const (
 		"--sheet for a draft"
 	RuleFormula = "a formula has no computed result; open the workbook in a spreadsheet program, save it there, and " +
 		"read that file"
-	ruleNoSheet = "the workbook has no such sheet with cells; correct sheet in the schema (or --sheet for a draft)"
+	ruleNoSheet = "the workbook has no sheet of this name with cells; correct the key sheet of the schema (or the " +
+		"option --sheet of a draft)"
 )

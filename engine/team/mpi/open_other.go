@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// Team is an engine.Team of all processes of the job. This platform has no such team.
+// Team implements engine.Team in programs without MPI, in which Open always returns an error.
 type Team struct{}
 
 // Open returns an error wrapping ErrUnavailable, because MPI is supported only on Linux (amd64 and arm64).

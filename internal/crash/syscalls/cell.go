@@ -160,7 +160,7 @@ func (c command) judge(p program, t *template, e ended) (rule string, err error)
 	case next.code != exitOK || !whole:
 		return fmt.Sprintf("lost: exit %d after %q: %s", next.code, again, strings.TrimSpace(next.stderr)), nil
 	case len(b.charges) > c.charges:
-		return fmt.Sprintf("%d charges after going on, want %d", len(b.charges), c.charges), nil
+		return fmt.Sprintf("the ledger has %d charges after the run was continued, want %d", len(b.charges), c.charges), nil
 	}
 	return "", nil
 }

@@ -27,7 +27,7 @@ func main() {
 	o := options{}
 	flag.StringVar(&o.program, "program", "", "the program to attack")
 	flag.StringVar(&o.out, "out", "", "CSV file of the cells")
-	flag.Float64Var(&o.part, "part", 1, "share of the cells that run, drawn by the seed")
+	flag.Float64Var(&o.part, "part", 1, "share of all cells to run; the seed selects the cells")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the share, the order, and the places of the faults")
 	flag.DurationVar(&o.limit, "limit", 0, "begin no cell after this time; 0 means no limit")
 	flag.IntVar(&o.workers, "workers", 2, "cells at a time")
@@ -125,8 +125,9 @@ func report(o options, results []*result) (failed int, err error) {
 			why[r.why]++
 		}
 	}
-	fmt.Printf("seed %d: %d cells hold, %d fail, %d fail as known, %d left out (%d calls that a command does not make, "+
-		"%d of the loader or Go's own, %d not reached), %d had no time\n",
+	fmt.Printf("seed %d: %d cells hold, %d cells fail, %d cells fail by a known defect, %d cells are left out (%d "+
+		"because the command does not make the call, %d because the loader or Go makes the call, %d because the "+
+		"run did not reach the call), %d cells were not run within the time limit\n",
 		o.seed, count[holds], count[fails], count[known], count[leftOut], why["the command makes no such call"],
 		why["of the loader or Go's own"], why[notReached], count[""])
 	if count[holds] == 0 {

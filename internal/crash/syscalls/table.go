@@ -75,12 +75,14 @@ var commands = []command{
 
 // noRow lists the commands with --ledger that have no row, with the reasons.
 var noRow = map[string]string{
-	"ledger sign": "writes the file that a run with a key writes, by the same function; TestSignatureAfterACrash " +
-		"stops it at every stage",
+	"ledger sign": "the command writes its file with the function that a run with a key uses, and " +
+		"TestSignatureAfterACrash stops this function at every stage",
 	"evaluate exact":   "reads the ledger and writes nothing to it",
-	"evaluate compare": "charges and writes by the function of evaluate private",
-	"baseline":         "trains without privacy on public data, by the function of train, and charges nothing",
-	"lab curve":        "a plan of runs that are each charged as train and evaluate are, and minutes of work",
+	"evaluate compare": "the command charges and writes with the function of evaluate private",
+	"baseline": "the command trains without privacy on public data, uses the function of train, and " +
+		"charges nothing",
+	"lab curve": "the command executes a plan of runs for minutes, and each run is charged in the same way " +
+		"as train and evaluate",
 }
 
 // kill is the fault SIGKILL before the call. The other faults are errors of the call: errors for all calls and

@@ -39,9 +39,9 @@ var evidenceOf = map[string][]evidence{
 	"subsampled-descent": {{"dyad lab audit subsampled-descent -n 20 --epsilon 4 --set steps=4 --runs 500",
 		"the claim is not refuted"}},
 	"moments": {{"dyad lab audit moments -n 64 -d 4 --epsilon 4 --runs 1000",
-		"half the claim, epsilon 2, is refuted by these runs"}},
+		"epsilon 2 is half the claim. These runs refute this value"}},
 	"moment-metric": {{"dyad lab audit moment-metric --task metric -n 64 -d 3 --epsilon 4 --runs 1000",
-		"half the claim, epsilon 2, is refuted by these runs"}},
+		"epsilon 2 is half the claim. These runs refute this value"}},
 	"moments-descent": {{"dyad lab audit moments-descent -n 64 -d 4 --epsilon 4 --runs 400",
 		"the claim is not refuted"}},
 	"projected-gradient": {{"dyad plan --algorithm projected-gradient --mode nonprivate -n 256 -d 8",
@@ -66,7 +66,7 @@ var evidenceOf = map[string][]evidence{
 		{"go test ./algorithms/pairs -run TestThePrintedClaimIsRefuted", "ok"},
 	},
 	"tuples": {{"dyad lab audit pairs --tuple 4 --epsilon 4 --runs 2000",
-		"half the claim, epsilon 2, is refuted by these runs"}},
+		"epsilon 2 is half the claim. These runs refute this value"}},
 }
 
 // evidenceLines are the lines of an algorithm on the page of verdicts.

@@ -50,8 +50,8 @@ type Paper struct{ Name, Title string }
 // Plans holds the plans of the papers.
 var Plans fs.FS = plans.Files
 
-// Items returns the items of the plans in files, sorted by paper and name. Schemas are read from schemas
-// by their names.
+// Items returns the items of the plans in `files`, sorted by paper and name. The plans find their
+// schemas by name in `schemas`.
 func Items(files, schemas fs.FS) ([]Item, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
@@ -172,8 +172,8 @@ type State struct {
 	Repeatable string   `json:"command,omitempty"` // the command of an item that the runner does not run
 }
 
-// State reads the results in the folder out and looks for the data in folders. Results of commands can also
-// be in the folder committed.
+// State reads the results in the folder `out` and looks for the data in `folders`. Results of commands can
+// also be in the folder `committed`.
 func (i Item) State(out, committed string, folders []string) (State, error) {
 	s := State{Paper: i.Paper, Item: i.Name, Title: i.title()}
 	incomplete := false

@@ -54,16 +54,18 @@ func Glossary() []page.Word {
 		{Name: "Diabetic Retinopathy", Means: "the Debrecen set of Messidor images (1,151 records, 19 features)"},
 		{Name: "Cancer", Means: "Breast Cancer Wisconsin (Diagnostic), WDBC (569 records, 30 features)"},
 		{Name: "Hepatitis", Means: "UCI hepatitis (155 records, 19 features)"},
-		{Name: "literal", Means: "the paper's formulas with the paper's noise (--mode paper); \"never takes a step\" and " +
-			"the like say why there is no value"},
-		{Name: "changed schedule", Means: "literal, but without the burn-in of OffPair* and OnPair*, or with the corrected " +
-			"step of DPGDC2 (--paper-unsound, public data only). No theorem of the paper covers it"},
+		{Name: "literal", Means: "the paper's formulas with the paper's noise (--mode paper); if there is no " +
+			`value, the reason is in its place, for example "never takes a step"`},
+		{Name: "changed schedule", Means: "the literal algorithm with a change (--paper-unsound, public data " +
+			"only): OffPair* and OnPair* have no burn-in, and DPGDC2 has a corrected step. No theorem of the paper " +
+			"covers the changed algorithm"},
 		{Name: "certified", Means: "the same algorithm with noise whose guarantee is proved for the epsilon that " +
 			"was asked for"},
-		{Name: "proved epsilon", Means: "what the printed noise provably gives at the same delta; 0 means that delta alone " +
-			"covers the leak; below the epsilon that was asked for, the paper added more noise than its claim needs; above it, " +
-			"the claim is not met"},
-		{Name: "auto", Means: "what the program chooses by public numbers (dyad train without --algorithm)"},
+		{Name: "proved epsilon", Means: "the epsilon that the printed noise provably gives at the same delta. If " +
+			"it is 0, delta alone covers the leak. If it is below the epsilon that was asked for, the paper added " +
+			"more noise than its claim needs. If it is above the epsilon that was asked for, the claim is not met"},
+		{Name: "auto", Means: "the algorithm that the program chooses from public numbers (dyad train without " +
+			"--algorithm)"},
 	}
 }
 
@@ -344,8 +346,9 @@ func (s slope) name() string {
 }
 
 func tableOfSlopes(all []slope) table {
-	t := table{Caption: "Slopes of the logarithm of the mean against that of the axis; interval: 95 %, bootstrap " +
-		"over splits", Head: []string{"method", "against", "measured exponent", "interval", "theorem's exponent",
+	t := table{Caption: "Slopes of the logarithm of the mean against the logarithm of the axis value, with " +
+		"bootstrap intervals over splits (95 %)", Head: []string{"method", "against", "measured exponent", "interval",
+		"theorem's exponent",
 		"theorem", "points"}}
 	for _, s := range all {
 		measured, between := "a mean is not positive", "–"

@@ -62,12 +62,12 @@ type Line struct {
 	// Rate is the work per second of Seconds, in units of Unit: "pairs" or "scores".
 	Rate float64 `json:"rate"`
 	Unit string  `json:"unit"`
-	// Share is the median, over the runs, of the share of the peak performance that a run reaches. Of names
-	// the kind of the peak. The share is the number of operations, or of bytes read and written, per second
-	// of processor time, divided by the peak of one core. The peak is measured right before and after each
-	// run, because other programs slow down the run and the peak alike. BestShare is the share of the run
-	// that was disturbed least, which is the largest share. Share is 0 if the work is not counted in
-	// operations or bytes.
+	// Share is the median, over the runs, of the share of the peak performance that a run reaches. The
+	// field Of holds the kind of the peak. The share is the number of operations, or of bytes read and
+	// written, per second of processor time, divided by the peak of one core. The peak is measured right
+	// before and after each run, because other programs slow down the run and the peak alike. BestShare is
+	// the share of the run that was disturbed least, which is the largest share. Share is 0 if the work is
+	// not counted in operations or bytes.
 	Share     float64 `json:"share_of_peak,omitempty"`
 	BestShare float64 `json:"best_share_of_peak,omitempty"`
 	Of        string  `json:"peak,omitempty"` // "FMA", "FMA fp32" or "copy"
@@ -89,7 +89,8 @@ type prepared struct {
 	close func()
 }
 
-// Choose selects one variant of the CPU by its name. Other names select all variants.
+// Choose selects the kernel variant with the given name. If no variant has this name,
+// Choose changes nothing, so all variants are measured.
 func (o *Options) Choose(name string) error {
 	for _, v := range []kernels.Variant{kernels.Best, kernels.Generic, kernels.AVX2, kernels.AVX512} {
 		if v.String() == name {

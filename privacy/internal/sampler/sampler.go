@@ -22,9 +22,9 @@ func KNorm(x []float64, scale, grid float64, src *Bits) {
 	knorm(x, scale, grid, releaseDigits(src))
 }
 
-// Normal returns a standard normal number. The number is drawn exactly and then truncated, with an error of
-// about 2^-52 relative to its whole part and 1. It is used for random choices that no guarantee depends on,
-// and never for noise.
+// Normal returns a standard normal number. The number is drawn exactly and then truncated. The truncation
+// error is about 2^-52 times (k + 1), where k is the whole part of the number. It is used for random
+// choices that no guarantee depends on, and never for noise.
 func Normal(src *Bits) float64 {
 	z := releaseDigits(src).normal()
 	return z.float64()
