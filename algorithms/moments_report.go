@@ -2,7 +2,6 @@ package algorithms
 
 import (
 	"fmt"
-	"strings"
 
 	"dyad/engine"
 )
@@ -25,21 +24,18 @@ func (p *Plan) momentsFacts() Facts {
 				p.Spec.Kernel.Problem().Bounds.FeatureNorm)))
 		return p.momentsReleases(f, own)
 	}
-	objective := fmt.Sprintf("least squares over all pairs, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = "+
-		"%g; w is then", p.Spec.L2)
+	pairs, sum := "over all pairs", "sum, which points in the direction of the difference of the class means,"
+	if m.Group > 0 {
+		pairs = "over all pairs within query groups, with the weight 1/m in parts of m records"
+		sum = "sum of the differences within query groups,"
+	}
+	objective := fmt.Sprintf("least squares %s, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then",
+		pairs, p.Spec.L2)
 	switch {
 	case m.Classes:
 		objective = "no objective is minimised; W is computed from the moments of both classes, and W is then"
 	case m.Second == engine.NoSecond:
-		objective = "no objective is minimised; w is the released signed sum, which points in the direction of the " +
-			"difference of the class means, and w is then"
-	}
-	if m.Group > 0 {
-		objective = strings.Replace(objective, "over all pairs",
-			"over all pairs within query groups, with the weight 1/m in parts of m records", 1)
-		objective = strings.Replace(objective, "sum, which points in the direction of the difference of the class "+
-			"means,",
-			"sum of the differences within query groups,", 1)
+		objective = "no objective is minimised; w is the released signed " + sum + " and w is then"
 	}
 	if m.Steps > 0 {
 		objective = fmt.Sprintf("no single loss is minimised; w starts at the minimum of the least squares over "+

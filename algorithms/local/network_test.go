@@ -274,7 +274,7 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 		change func(*local.Protocol)
 		says   string
 	}{
-		"printed":      {func(p *local.Protocol) { p.Method = local.PrestigePrinted }, "to the letter"},
+		"printed":      {func(p *local.Protocol) { p.Method = local.PrestigePrinted }, "exactly Algorithm 1"},
 		"radius":       {func(p *local.Protocol) { p.Radius = 5 }, "the ball of every layer"},
 		"lambda":       {func(p *local.Protocol) { p.L2 = 0.1 }, "the ball of every layer"},
 		"many units":   {func(p *local.Protocol) { p.Network.Hidden = 1 << 40 }, "parameters"},

@@ -57,7 +57,7 @@ func TestGraphsThatRememberAreRefused(t *testing.T) {
 		"not an operation of Gorgonia": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {
 			return mustNode(gorgonia.ApplyOp(trap{mustNode(gorgonia.Tanh(z)).Op(), new(bool)}, z))
 		},
-		"copies numbers": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {
+		"copies values": func(_ *gorgonia.ExprGraph, z *gorgonia.Node) *gorgonia.Node {
 			gorgonia.Read(z, &seen)
 			return mustNode(gorgonia.Tanh(z))
 		},

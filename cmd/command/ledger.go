@@ -368,8 +368,8 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 			return err
 		}
 		answer["witness"] = c.Witness
-		text += fmt.Sprintf("the ledger continues from the head that %s recorded. This file now records the newest "+
-			"head, which is that of line %d of the ledger\n",
+		text += fmt.Sprintf("the ledger continues from the head that %s recorded. That file now records the "+
+			"head of line %d of the ledger\n",
 			c.Witness, line)
 	}
 	return a.emit(answer, text)
