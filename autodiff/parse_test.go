@@ -71,7 +71,7 @@ func TestParseErrors(t *testing.T) {
 	}{
 		{"", 1, "expected a number"},
 		{"1 +", 4, "found the end"},
-		{"log1p(exp(-u)", 14, "expected , or )"},
+		{"log1p(exp(-u)", 14, "expected \",\" or \")\""},
 		{"(1 - u", 7, "( in column 1"},
 		{"1 - u)", 6, "no matching ("},
 		{"2u", 2, "written with *"},

@@ -128,9 +128,9 @@ func (p *Plan) Messages(candidates, folds int) int {
 	return (candidates*(folds-1)+1)*each + candidates
 }
 
-// Choosing returns the guarantee of a training if the cross-validation c chose its lambda. Basic
-// composition adds the trainings and answers of the cross-validation to the cost. If the method gives no
-// privacy, the choice of lambda has no guarantee.
+// Choosing returns the guarantee of a training whose lambda was chosen as c. It composes the trainings and
+// answers of the cross-validation by basic composition. The choice of a method without privacy has no
+// guarantee.
 func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 	g := p.Guarantee
 	switch g.Kind {
@@ -138,8 +138,8 @@ func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 		candidates := len(c.Accuracies)
 		n := p.Messages(candidates, c.Folds)
 		g.Epsilon = privacy.DecimalTimes(n, p.Epsilon)
-		g.Released = fmt.Sprintf("the user's %d messages, including the messages of the cross-validation, and "+
-			"therefore also lambda and every published model", n)
+		g.Released = fmt.Sprintf("the user's %d messages, those of the cross-validation included, and with them lambda and "+
+			"every published model", n)
 		if g.Kind == privacy.LabelLDP {
 			g.Released = "the user's features, in clear, and " + g.Released
 		}

@@ -30,9 +30,9 @@ func (p *Plan) guarantee() privacy.Guarantee {
 	g.Kind = privacy.LocalDP
 	if p.Method.protects() {
 		g.Assumptions = append(g.Assumptions,
-			"the server sees every message and the time at which it arrives, and participation is public. A user "+
-				"whose record cannot be used (a missing value, an unknown category, another label) also sends a "+
-				"message, which contributes nothing. Only the user sees what the user's own computer shows")
+			"the server sees messages, that they come and when; participation is public. A record that cannot be used (a "+
+				"missing value, an unknown category, another label) sends one, too, which contributes nothing; what the user's "+
+				"own computer shows is the user's")
 	}
 	// As decimals, 5 visits of 0.2 are 1. The randomisers have slightly smaller epsilons, which cover the roundings.
 	all := privacy.DecimalTimes(p.Epochs, p.Epsilon)
@@ -44,10 +44,9 @@ func (p *Plan) guarantee() privacy.Guarantee {
 	case PrestigeParticipation:
 		g.Epsilon = all
 		sampling, up := p.channel.Mechanism().Epsilon, privacy.FormatUp
-		g.Derivation = fmt.Sprintf("a randomised response states whether the record takes part (%s); if the "+
-			"response is yes, private sampling sends a gradient (%s), which is the gradient 0 if the record does "+
-			"not take part; together they are %s-LDP, because max(%s, %s + %s) bounds the loss "+
-			"(docs/theory.md#local-messages); this is done %d times",
+		g.Derivation = fmt.Sprintf("randomised response whether the record takes part (%s) and, if it says yes, private "+
+			"sampling (%s), of gradient 0 if the record does not: together %s-LDP, max(%s, %s + %s) "+
+			"(docs/theory.md#local-messages), %d times",
 			up(p.response.Epsilon), up(sampling), up(p.channel.ParticipationEpsilon(p.response.Epsilon)), up(sampling),
 			up(p.response.Epsilon), up(p.channel.EpsilonAgainstZero()), p.Epochs)
 	case PrestigeLabel:
@@ -81,10 +80,9 @@ func (p *Plan) guarantee() privacy.Guarantee {
 			"at most %.3g; choose %s or a smaller threshold", wasted, reach, raise))
 	}
 	if enough := p.EnoughUsers(); float64(p.Users) < enough {
-		g.Warnings = append(g.Warnings, fmt.Sprintf("%d users are few for the %d parameters of the network: the "+
-			"noise of the mean of all messages exceeds %g times the largest possible gradient unless there are at "+
-			"least %.0f users; choose fewer hidden units or features, a larger epsilon, or a linear model", p.Users,
-			p.Parameters, enoughShare, enough))
+		g.Warnings = append(g.Warnings, fmt.Sprintf("%d users are few for the %d parameters of the network: the noise of "+
+			"the mean of all messages is more than %g of the largest possible gradient, up to %.0f users; choose fewer hidden "+
+			"units or features, a larger epsilon, or a linear model", p.Users, p.Parameters, enoughShare, enough))
 	}
 	return g
 }

@@ -198,7 +198,7 @@ func TestSoftmaxPlansRefuse(t *testing.T) {
 		"Poisson":            func(s *pairs.Spec) { s.Sampling = pairs.Fixed },
 		"give a network":     func(s *pairs.Spec) { s.Network = nil },
 		"delta > 0":          func(s *pairs.Spec) { s.Budget.Delta = 0 },
-		"method gradients":   func(s *pairs.Spec) { s.Shrink = true },
+		`method "gradients"`: func(s *pairs.Spec) { s.Shrink = true },
 		"certified mode":     func(s *pairs.Spec) { s.Mode, s.Budget.Delta = algorithms.Paper, 0 },
 		"give at least 2":    func(s *pairs.Spec) { s.Pairs = 1 },
 		"0.02 to 100":        func(s *pairs.Spec) { s.Loss = embedding.InfoNCE{Temperature: 1e-3} },
