@@ -72,7 +72,7 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 		{[]string{"data", "convert", "narrow.dyadpack", "y.csv", "--schema", "c.yaml"}, "give the file from which the pack was made"},
 		{[]string{"data", "pack", "narrow.dyadpack", "--schema", "c.yaml", "-o", "y.dyadpack"}, "is a pack already"},
 		{[]string{"data", "pack", "c.csv", "--schema", "c.yaml", "-o", "narrow.dyadpack"}, "exists"},
-		{[]string{"data", "pack", "c.csv", "--schema", "c.yaml", "-o", "c.csv", "--force"}, "its ending stands for CSV"},
+		{[]string{"data", "pack", "c.csv", "--schema", "c.yaml", "-o", "c.csv", "--force"}, "the ending of this file name stands for CSV"},
 		{[]string{"data", "synth", "y.csv", "--features", "3"}, ".dyadpack"},
 		{[]string{"data", "synth", "y.dyadpack", "--visits"}, "dyad data pack"},
 	} {

@@ -316,5 +316,5 @@ func TestHeldOutCommandNamesTheLedger(t *testing.T) {
 	}
 	// The labels of the records are never written over.
 	write(t, dir, "labels.csv", "kept")
-	ends(t, dir, exitInput, "its ending stands for CSV", "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force")
+	ends(t, dir, exitInput, "the ending of this file name stands for CSV", "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force")
 }

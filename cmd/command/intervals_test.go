@@ -30,7 +30,7 @@ func TestTrainIntervals(t *testing.T) {
 			t.Errorf("weight %d: %g with and %g without intervals, %+v", k, w, plain.Weights[k], r.Weights[k])
 		}
 	}
-	ran(t, dir, append(args, "--out", "text.json", "--intervals")...).exits(exitOK).prints("marks intervals without 0", "minimiser of the released objective in the population")
+	ran(t, dir, append(args, "--out", "text.json", "--intervals")...).exits(exitOK).prints("marks intervals without 0", "minimises the released objective over the population")
 	mustRun(t, dir, "predict", "with.json", "--data", "patients.csv")
 	text := must.Get(os.ReadFile(filepath.Join(dir, "with.json")))(t)
 	var raw map[string]any

@@ -128,7 +128,7 @@ columns:
 	} {
 		for change, want := range changes {
 			dir, code, errs := run(t, schema, change)
-			if code != exitInput || !strings.Contains(errs, want) || change != "failed" && !strings.Contains(errs, "reading: its Reads ") || exists(filepath.Join(dir, "l.jsonl")) {
+			if code != exitInput || !strings.Contains(errs, want) || change != "failed" && !strings.Contains(errs, "reading: its method Reads ") || exists(filepath.Join(dir, "l.jsonl")) {
 				t.Errorf("%s: exit %d: %s", change, code, errs)
 			}
 		}

@@ -19,10 +19,10 @@ func TestResponseShare(t *testing.T) {
 		share, says string
 		norm        float64 // of a decoded message over that of the best split, from the formulas
 	}{
-		{"", "(0.620115); if the response is yes, private sampling sends a gradient (1)", 1},
-		{"0.2", "(0.2); if the response is yes, private sampling sends a gradient (1)", 1},
+		{"", "(0.620115) and, if it says yes, private sampling (1)", 1},
+		{"0.2", "(0.2) and, if it says yes, private sampling (1)", 1},
 		// z = 0.2 and e^-s = 2 e^-0.2 - 1
-		{"0.8", "(0.8); if the response is yes, private sampling sends a gradient (0.450", math.Tanh(0.5) / math.Tanh(-math.Log(2*math.Exp(-0.2)-1)/2)},
+		{"0.8", "(0.8) and, if it says yes, private sampling (0.450", math.Tanh(0.5) / math.Tanh(-math.Log(2*math.Exp(-0.2)-1)/2)},
 	} {
 		args := []string{"--json", "local", "plan", "-n", "50", "-d", "4", "--method", "prestige-participation", "--epochs", "2"}
 		if c.share != "" {

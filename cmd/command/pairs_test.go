@@ -260,7 +260,7 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 		{pairsTrain("pairs.csv", "--kappa", "2", "--density", "2"), []string{"exactly one source"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--label-values", "a"), []string{"want 2"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--pair-columns", "a,b"), []string{"want 3"}},
-		{pairsTrain("pairs.csv", "--kappa", "2", "--out", "pairs.csv"), []string{"its ending stands for CSV"}},
+		{pairsTrain("pairs.csv", "--kappa", "2", "--out", "pairs.csv"), []string{"the ending of this file name stands for CSV"}},
 		{noID, []string{"role: id"}},
 	} {
 		code, out, errs := dyad(t, dir, c.args...)

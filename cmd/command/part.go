@@ -12,7 +12,7 @@ import (
 // partFlag is the flag for carrying out a part of many runs, for job arrays.
 type partFlag struct {
 	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Make only part I (from 1) of N and write it to a file of its own. auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
-	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Instead of running, join the parts in files, a folder or a pattern. With the same flags, the result is that of a single run."`
+	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Instead of running, join the parts in files, a folder or a pattern. With the same flags, the result equals the result of one run."`
 }
 
 // given returns the number of the part and the number of parts, or 0 and 0 without the flag.

@@ -147,7 +147,7 @@ func TestTrainPersons(t *testing.T) {
 	ran(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1").warns("trained the model on 30 persons of this file, but this --holdout leaves 20")
 	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
 	held[3] = "turned.csv"
-	ran(t, dir, held...).exits(exitOK).warns("only if they have the same ids")
+	ran(t, dir, held...).exits(exitOK).warns("only if both files have the same ids")
 	ran(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml").exits(exitOK).prints("persons 40 in patient, with up to 8 rows each, all of them protected together\n").lacks("if it names persons")
 	ends(t, dir, exitOK, "repeats patient has values that occur more than once. If the column names persons, give it role: person", "data", "inspect", "visits.csv", "--schema", "rows.yaml")
 	for _, c := range []struct {

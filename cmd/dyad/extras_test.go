@@ -92,7 +92,7 @@ func TestNetworksOfFiles(t *testing.T) {
 		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model away.yaml":          "cannot read the network",
 		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model perceptron":         "want linear, mlp, or FILE.yaml",
 		"train --out x.json --data r.csv --schema s.yaml --ledger l.jsonl --model linear --dim 2":     "--dim is for --model mlp or --model FILE",
-		"train --out x.json --init cosine.json" + private:                                             "not a network of the same shape",
+		"train --out x.json --init cosine.json" + private:                                             "must be a network with the same features",
 		"train --out x.json --hidden 3" + private:                                                     "--hidden is for --model mlp",
 		"train --out x.json --delta 0" + private:                                                      "needs delta > 0",
 		"train --out x.json --algorithm dpgdsc" + private:                                             "does not train networks",

@@ -123,8 +123,7 @@ func stream(x, pr node) *big.Float {
 // Each step increases the distance of two states, which is at most D, by at most s, and contracts
 // it by c.
 func hidden(r node, s, c, diameter *big.Float, steps int) *big.Float {
-	refuse(c.Cmp(real(1)) > 0, "a step with hidden iterates multiplies the distance of two iterates by %v, but the "+
-		"factor must be at most 1", c)
+	refuse(c.Cmp(real(1)) > 0, "a step with hidden iterates multiplies distances by %v, which is more than 1", c)
 	for key, number := range map[string]*big.Float{"gap": s, "contraction": c, "diameter": diameter} {
 		above("the event's "+key, r.num("event."+key), number, rounding)
 	}

@@ -158,7 +158,7 @@ func TestSuiteCatchesDefects(t *testing.T) {
 		"zero bound":          {broken{roundoff: func(float64) float64 { return 0 }}, "Roundoff says"},
 		"bound for other pairs": {broken{roundoff: func(b float64) float64 {
 			return min(b, 1e-9)
-		}}, "pairs of another number"},
+		}}, "pairs over a wrong number"},
 	}
 	for name, d := range defects {
 		t.Run(name, func(t *testing.T) {

@@ -137,7 +137,7 @@ func TestWrongMeasures(t *testing.T) {
 		"measure: excess\nbaselines: [class-means]": "zero needs the measure objective",
 		"paper: {name: huai}\n":                     "want name and item",
 		"paper: {name: huai, item: f, axis: m}\n":   "axis \"m\" is unknown",
-		"paper: {name: huai, item: f, command: x}":  "a command needs the key table",
+		"paper: {name: huai, item: f, command: x}":  `the key "command" needs the key "table"`,
 	} {
 		if _, err := Parse("test", ".", []byte(base+text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%q: %v, want %q and a line", text, err, want)

@@ -79,13 +79,13 @@ func TestClustersRefuse(t *testing.T) {
 	_, exact, _ := opened(t, dyad.Options{Task: dyad.Metric, Mode: algorithms.NonPrivate})
 	metric := must.Get(exact.Run(context.Background(), data, dyad.Run{Ledger: book}))(t)
 	for want, change := range map[string]func(*dyad.Shape, *dyad.ClusterOptions){
-		"without a guarantee":          func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = metric.Model },
-		"persons with several rows":    func(s *dyad.Shape, _ *dyad.ClusterOptions) { s.PersonRows = 3 },
-		"clusters need a metric":       func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = scores.Model },
-		"clipped to is -1":             func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clip = -1 },
-		"0 clusters":                   func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clusters = 0 },
-		"the radius is 1e-200":         func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clip = 1e-200 },
-		"epsilon is -1, must be above": func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Epsilon = -1 },
+		"without a guarantee":            func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = metric.Model },
+		"a person can have several rows": func(s *dyad.Shape, _ *dyad.ClusterOptions) { s.PersonRows = 3 },
+		"clusters need a metric":         func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = scores.Model },
+		"clipped to is -1":               func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clip = -1 },
+		"0 clusters":                     func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clusters = 0 },
+		"the radius is 1e-200":           func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clip = 1e-200 },
+		"epsilon is -1, must be above":   func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Epsilon = -1 },
 	} {
 		s, o := data.Shape(), dyad.ClusterOptions{Clusters: 2, Epsilon: 1}
 		change(&s, &o)

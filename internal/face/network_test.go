@@ -122,18 +122,18 @@ func TestNetworkRefusals(t *testing.T) {
 		change func(o *dyad.Options)
 		on     *device.Device
 	}{
-		"does not train networks":   {change: func(o *dyad.Options) { o.Algorithm = algorithms.DPGDSC{} }},
-		"moments does not":          {change: func(o *dyad.Options) { o.Algorithm = algorithms.Moments{} }},
-		"in certified mode":         {change: func(o *dyad.Options) { o.Mode = algorithms.NonPrivate }},
-		"takes no radius":           {change: func(o *dyad.Options) { o.Radius = 1 }},
-		"gives one score":           {change: func(o *dyad.Options) { o.Network.Dim = 2 }},
-		"GB of memory":              {change: func(o *dyad.Options) { o.Network.Hidden = []int{65536, 65536} }},
-		"at most 2":                 {change: func(o *dyad.Options) { o.Network.Hidden = []int{2, 2, 2} }},
-		"have their own loss":       {change: func(o *dyad.Options) { o.Task, o.Network.Compare, o.Loss.Name = dyad.Metric, "contrastive", "hinge" }},
-		"without a guarantee":       {change: func(o *dyad.Options) { o.Network.Init = secret }},
-		"not a network of the same": {change: func(o *dyad.Options) { o.Network.Init = &dyad.Model{} }},
-		"in float64":                {func(o *dyad.Options) { o.Task = dyad.Metric }, float32s},
-		"delta > 0":                 {change: func(o *dyad.Options) { o.Delta = new(float64) }},
+		"does not train networks":         {change: func(o *dyad.Options) { o.Algorithm = algorithms.DPGDSC{} }},
+		"moments does not":                {change: func(o *dyad.Options) { o.Algorithm = algorithms.Moments{} }},
+		"in certified mode":               {change: func(o *dyad.Options) { o.Mode = algorithms.NonPrivate }},
+		"takes no radius":                 {change: func(o *dyad.Options) { o.Radius = 1 }},
+		"gives one score":                 {change: func(o *dyad.Options) { o.Network.Dim = 2 }},
+		"GB of memory":                    {change: func(o *dyad.Options) { o.Network.Hidden = []int{65536, 65536} }},
+		"at most 2":                       {change: func(o *dyad.Options) { o.Network.Hidden = []int{2, 2, 2} }},
+		"have their own loss":             {change: func(o *dyad.Options) { o.Task, o.Network.Compare, o.Loss.Name = dyad.Metric, "contrastive", "hinge" }},
+		"without a guarantee":             {change: func(o *dyad.Options) { o.Network.Init = secret }},
+		"must be a network with the same": {change: func(o *dyad.Options) { o.Network.Init = &dyad.Model{} }},
+		"in float64":                      {func(o *dyad.Options) { o.Task = dyad.Metric }, float32s},
+		"delta > 0":                       {change: func(o *dyad.Options) { o.Delta = new(float64) }},
 	} {
 		o := quick(dyad.AUC)
 		o.On = c.on

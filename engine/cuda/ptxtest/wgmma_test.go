@@ -222,7 +222,7 @@ func TestWgmmaDefects(t *testing.T) {
 		{"a copy to outside", "cvt.u32.u64 %r5, %rd9;\n", "mov.u32 %r5, 16384;\n", "outside of shared memory"},
 		{"three of four warps", fence, "\tsetp.gt.u32 %p1, %r0, 95;\n\t@%p1 bra $end;\n" + fence, "has not begun"},
 		{"half of a warp", fence, "\tsetp.gt.u32 %p1, %r0, 15;\n\t@%p1 bra $end;\n" + fence, "16 of 32 lanes"},
-		{"lanes with different descriptors", fence, "\tadd.s64 %rd3, %rd3, %rd4;\n" + fence, "lanes differ"},
+		{"lanes with different descriptors", fence, "\tadd.s64 %rd3, %rd3, %rd4;\n" + fence, "all lanes must have the same descriptor"},
 		{"a negative factor", ", 1, 1, 1;", ", 1, -1, 1;", "operands"},
 		{"another shape", "m64n32k16", "m64n36k16", "unknown shape"},
 	} {
