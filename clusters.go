@@ -37,9 +37,8 @@ type ClusterOptions struct {
 	// Clip is the clipping norm of mapped records; 0 means a public bound of their norms. Do not derive it from private
 	// data.
 	Clip float64 `within:"[0,)" called:"norm that mapped records are clipped to"`
-	// Metric maps the records before they are clustered. If it is nil, the encoded records are clustered. The metric
-	// must be public or released before. Its own charge stays in the ledger. Its encoder must equal the encoder of the
-	// data.
+	// Metric, if it is not nil, maps the records before they are clustered. It must be public or released before. Its
+	// own charge stays in the ledger. Its encoder must equal the encoder of the data.
 	Metric *Model
 	// LookAlikes is the rule by which CheckIndividuals compared ids, for a metric that protects one individual. The
 	// clusters then protect one individual as well, so that a ledger composes the two charges.

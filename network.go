@@ -224,7 +224,7 @@ func (m *Model) carries(what string) error {
 		}
 	}
 	return input.Errorf("dyad: %s was trained on private data without a guarantee, so it would carry information "+
-		"about private records into this model; train it on public data (--public-data) or with a privacy budget", what)
+		"about private records into this model; train it on public data (--public-data) or with a budget", what)
 }
 
 // checkPublic refuses initial weights from a model of private data for a run on public data: the guarantee of the new

@@ -199,8 +199,7 @@ func chosen(releases []node) (pairs float64) {
 		if r.text("certificate.theorem") == "pair-choice" {
 			count := r.num("event.count")
 			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8 || count != math.Trunc(count),
-				"a choice of pairs of columns must choose 1 to 8 pairs, must be the only choice in its plan, and "+
-					"must be between two releases with noise")
+				"a plan must choose 1 to 8 pairs of columns, only once, and between two releases with noise")
 			pairs = count
 		}
 	}

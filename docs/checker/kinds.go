@@ -317,8 +317,7 @@ func released(p node, releases []node) string {
 // statement returns the verdict Verified with what was proved.
 func statement(m, p, pr, r node) Verdict {
 	g, what, units, kernel := m.at("guarantee"), "this model was",
-		"that the number of units and the bounds of their features are as this file states, and were not taken "+
-			"from the data", ""
+		"that the number of units and the bounds of their features are as stated here, and not taken from the data", ""
 	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6",
 		"gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13",
 		"moments-descent": "7.14"}[p.text("algorithm")] + map[bool]string{true: " with 3.11"}[ofNetwork(m, p).value != nil]
