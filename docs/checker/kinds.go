@@ -329,8 +329,7 @@ func statement(m, p, pr, r node) Verdict {
 		kernel = fmt.Sprintf(" (kernel %s)", pr.text("method"))
 		units = fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in "+
 			"magnitude, and that these bounds were not taken from the data%s", pr.num("records"), pr.get("norm_bound"),
-			pr.get("label_bound"), map[bool]string{true: ", and that the network processes each record separately " +
-				"from the records of other units"}[ofNetwork(m, p).value != nil])
+			pr.get("label_bound"), map[bool]string{true: ", and that the network processes each record by itself"}[ofNetwork(m, p).value != nil])
 	}
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) &&
 		pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.20)"}[r.text("certificate.theorem") == "group-moments"] + map[bool]string{true: " with a choice of pairs (11.22)"}[chosen(p.list("releases")) > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]
@@ -342,8 +341,7 @@ func statement(m, p, pr, r node) Verdict {
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
 		Statement: fmt.Sprintf("%s released with noise; by the theorem of docs/theory.md section %s, this noise "+
-			"gives (%s, %v)-differential privacy for %s (%s), if the bounds of the records, n and the execution of "+
-			"the program are as stated",
+			"gives (%s, %v)-differential privacy for %s (%s), if the records' bounds, n and the execution are as stated",
 			what, sections, epsilon, p.get("budget.delta"), g.text("unit"), g.text("relation")),
 		Unknown: []string{
 			units,
