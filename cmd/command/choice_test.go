@@ -67,7 +67,7 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 }
 
 // ofChoices are the reasons of the checker to refuse a choice.
-var ofChoices = []string{"the sensitivity of the scores and the event of a choice: it has ", "a choice of pairs of columns must choose 1 to 8 pairs, must be the only choice in its plan, and must be between two releases with noise", "a choice has epsilon "}
+var ofChoices = []string{"the sensitivity of the scores and the event of a choice: it has ", "a plan must choose 1 to 8 pairs of columns, only once, and between two releases with noise", "a choice has epsilon "}
 
 // forged changes what a model file says of its choice, and what follows from it.
 func forged(t *testing.T, text []byte) {

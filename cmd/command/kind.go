@@ -121,7 +121,7 @@ func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error
 	case err != nil:
 		return nil, nil, err
 	case own == nil || read == nil || own.Info().Name != name:
-		return nil, nil, badInput("%s: its Reads returned no kind, no schema, or another kind", name)
+		return nil, nil, badInput("%s: its method Reads returned no kind, no schema, or another kind", name)
 	}
 	for i, f := range protection(read) {
 		if f != before[i] {
