@@ -10,7 +10,6 @@ import (
 	"dyad/engine/enginetest"
 	"dyad/internal/must"
 	"dyad/internal/sizes"
-	power "dyad/internal/sizes"
 	"dyad/kernels"
 )
 
@@ -76,7 +75,7 @@ func TestVariants(t *testing.T) {
 			if _, err := kernels.Select(v); err != nil {
 				t.Skip(err)
 			}
-			sizes, radii := power.Of([]int{3, 65}, []int{3, 65, 300}), []float64{0.05, 1}
+			sizes, radii := sizes.Of([]int{3, 65}, []int{3, 65, 300}), []float64{0.05, 1}
 			if testing.Short() {
 				sizes, radii = []int{33}, []float64{1}
 			}
