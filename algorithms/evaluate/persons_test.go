@@ -166,6 +166,11 @@ func TestPersonSumsAreExact(t *testing.T) {
 	for _, m := range []int{1, 7, 16, 17, 1000, shareUnit + 5} {
 		alone, among := shares([]int{0, m}), shares([]int{0, 3, 3 + m, 4 + m})
 		must.Same(t, alone, among[3:3+m], "%d rows: the shares depend on others", m)
+		sum := int64(0)
+		for _, share := range alone {
+			sum += share
+		}
+		must.Equal(t, sum, shareUnit, "%d rows: sum of the shares", m)
 	}
 }
 
