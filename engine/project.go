@@ -1,6 +1,9 @@
 package engine
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // ProjectBall replaces x by its projection onto the centred ball of radius R > 0. The
 // exact norm of the result is at most R. If a value of x is not finite, x becomes zero.
@@ -77,20 +80,25 @@ func ProjectBallError(m int, R float64) float64 {
 	return (6*float64(m) + 64) * 0x1p-53 * R * (1 + 0x1p-50)
 }
 
-// inBall reports whether ||w|| <= r (1 + RadiusSlack/2), up to rounding. It adds partial
-// sums of 4096 squares. So the depth of the sum stays below 2^20 for up to 2^32
-// parameters, and the exact norm is at most r (1 + RadiusSlack).
+// inBall reports whether ||w|| <= r (1 + RadiusSlack/2), up to rounding. r is between 2^-500 and 2^1000,
+// so 1/r is a normal number. It adds partial sums of 4096 squares, each in four parts. So the depth of the
+// sum stays below 2^20 for up to 2^32 parameters, and the exact norm is at most r (1 + RadiusSlack).
 func inBall(w []float64, r float64) bool {
 	var sum float64
-	for len(w) > 0 {
-		var part float64
-		m := min(len(w), 4096)
-		for _, v := range w[:m] {
-			v /= r
-			part += v * v
+	scale := 1 / r
+	for part := range slices.Chunk(w, 4096) {
+		var s0, s1, s2, s3 float64
+		for ; len(part) >= 4; part = part[4:] {
+			a, b, c, d := scale*part[0], scale*part[1], scale*part[2], scale*part[3]
+			s0 += a * a
+			s1 += b * b
+			s2 += c * c
+			s3 += d * d
 		}
-		sum += part
-		w = w[m:]
+		for _, v := range part {
+			s0 += scale * v * (scale * v)
+		}
+		sum += (s0 + s1) + (s2 + s3)
 	}
 	return math.Sqrt(sum) <= 1+RadiusSlack/2
 }
