@@ -349,8 +349,7 @@ func (f studyFlags) expected(d *page.Approval, held *lib.FigurePlan) {
 	if d.Verdict, d.Class = f.verdict(t, held); held == nil {
 		return
 	}
-	epsilon, n := t.Number(held.Guarantee.Epsilon), fmt.Sprint(held.Options.Records)
-	d.ExpectedWhy = t.Of("expected_why", epsilon, n)
+	d.ExpectedWhy = t.Of("expected_why", t.Number(held.Guarantee.Epsilon), heldOut(t, held))
 	d.Expected = page.Table{Caption: t.Of("expected"), Head: []string{t.Of("true_auc"), t.Of("half"), t.Of("tenth")}}
 	for _, auc := range []float64{0.6, 0.75, 0.9} {
 		row := []page.Cell{{Text: t.Number(auc), Head: true}}
@@ -360,6 +359,11 @@ func (f studyFlags) expected(d *page.Approval, held *lib.FigurePlan) {
 		}
 		d.Expected.Rows = append(d.Expected.Rows, row)
 	}
+}
+
+// heldOut returns the number of records or persons that the figures are about.
+func heldOut(t page.Texts, held *lib.FigurePlan) string {
+	return t.Of(pick(held.Options.PersonRows > 0, "of_persons", "of_records"), fmt.Sprint(held.Options.Records))
 }
 
 // verdict returns the sentence whether the figures will be accurate enough for the purpose, and its class on a page.
@@ -374,7 +378,7 @@ func (f studyFlags) verdict(t page.Texts, held *lib.FigurePlan) (says, class str
 	}
 	says = t.Of(key, t.Number(width), t.Number(f.Needs))
 	if x.Vague() {
-		says += " " + t.Of("vague", t.Number(held.Guarantee.Epsilon), fmt.Sprint(held.Options.Records))
+		says += " " + t.Of("vague", t.Number(held.Guarantee.Epsilon), heldOut(t, held))
 	}
 	return says, class
 }

@@ -59,6 +59,9 @@ func TestApprovedRoad(t *testing.T) {
 	if !strings.Contains(text(t, dir, "basis.html"), "curve:2: each column of numbers adds a curve to the score") {
 		t.Error("the page does not name the basis")
 	}
+	write(t, dir, "visits.yaml", strings.Replace(private, "columns:\n", "persons: 400\nmax_rows_per_person: 2\ncolumns:\n  - {name: person, role: person}\n", 1))
+	mustRun(t, dir, "plan", "--schema", "visits.yaml", "--epsilon", "1", "--holdout", "0.25", "--holdout-epsilon", "0.5", "--report", "visits.html")
+	must.Contain(t, text(t, dir, "visits.html"), "at epsilon 0.5 of 100 persons, which cover", "at epsilon 0.5 of 100 persons cannot tell")
 	write(t, dir, "named.yaml", strings.Replace(private, "data_id: ", "data_id: another-", 1))
 	for _, change := range []string{
 		"--second-moments full", "--class-balance 0.4", "--public-centre 0.1,0,0,0,0,0,0,0,0,0,0", "--ridge 0.6", "--clip-radius 0.9", "--radius 2", "--second-share 0.2", "--epsilon 0.9", "--delta 1e-6",
