@@ -96,23 +96,24 @@ func (b *plainBlock32) Add(col []float64, x, t, z []float32, skip int) {
 func (b *plainBlock32) tile(col []float64, x, t, z []float32, skip int) {
 	d := b.d
 	for i, yi := range b.y {
-		left, part := b.left[i*(bias32+d):][:bias32+d], b.part
+		left, part := b.left[i*(bias32+d):][:bias32+d], b.part[:d]
+		w := left[bias32:]
 		var sum float32
 		clear(part)
 		for j := max(i+skip, 0); j < len(t); j++ {
 			xj := x[j*d:][:d]
 			c := left[0] + float32(left[1]*t[j])
 			for from := 0; from < d; from += dotBlock {
-				end, dot := min(from+dotBlock, d), float32(0)
-				for a, v := range xj[from:end] {
-					dot += float32(left[bias32+from+a] * v)
+				dot, xs := float32(0), xj[from:min(from+dotBlock, d)]
+				for a, v := range w[from:][:len(xs)] {
+					dot += float32(v * xs[a])
 				}
 				c += dot
 			}
 			v := z[j] * float32(1/(1+expUpTo(float64(c*z[j]))))
 			sum += v
 			col[j] += float64(float32(yi) * v)
-			for a, xa := range xj {
+			for a, xa := range xj[:len(part)] {
 				part[a] += float32(v * xa)
 			}
 		}
