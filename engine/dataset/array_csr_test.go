@@ -13,15 +13,16 @@ import (
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/sparse"
+	"dyad/internal/must"
 )
 
 const csrColumns = "features: 5\nnonzeros: 3\nrange: [-2, 2]\ncolumns:\n  - {name: y, role: label, positive: 1, negative: -1}\n"
 
 // testdata/scipy_csr.npz is from scipy.sparse.save_npz, and numpy.savez with y and person.
 func TestCSRIsLIBSVM(t *testing.T) {
-	want := must(load(mustSchema(t, "data_id: t\nformat: libsvm\n"+csrColumns), "1 3:0.5 5:-1\n-1\n1 1:1 2:0.25 3:0 4:1\n", Options{}))(t)
+	want := must.Get(load(mustSchema(t, "data_id: t\nformat: libsvm\n"+csrColumns), "1 3:0.5 5:-1\n-1\n1 1:1 2:0.25 3:0 4:1\n", Options{}))(t)
 	s := mustSchema(t, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
-	got := must(Load("testdata/scipy_csr.npz", s, Options{}))(t)
+	got := must.Get(Load("testdata/scipy_csr.npz", s, Options{}))(t)
 	if !got.Records.IsSparse() || got.Records.Len() != 3 {
 		t.Fatalf("%d records, sparse %v", got.Records.Len(), got.Records.IsSparse())
 	}
@@ -93,7 +94,7 @@ func TestCSRErrors(t *testing.T) {
 	good := func() map[string]string {
 		return map[string]string{"data.npy": vector(1, 2, 1), "indices.npy": vector(0, 4, 1), "indptr.npy": vector(0, 2, 3), "shape.npy": vector(2, 5), "y.npy": vector(1, -1)}
 	}
-	must(load(s, npz(t, good()), Options{}))(t)
+	must.Get(load(s, npz(t, good()), Options{}))(t)
 	for name, c := range map[string]struct {
 		member, content string
 		row             int
@@ -127,7 +128,7 @@ func TestCSRErrors(t *testing.T) {
 }
 
 func FuzzCSR(f *testing.F) {
-	b := must(os.ReadFile("testdata/scipy_csr.npz"))(f)
+	b := must.Get(os.ReadFile("testdata/scipy_csr.npz"))(f)
 	f.Add(string(b))
 	s := mustSchema(f, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
 	f.Fuzz(func(t *testing.T, content string) {

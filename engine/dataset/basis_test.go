@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/schema"
+	"dyad/internal/must"
 )
 
 const basisSchema = `
@@ -144,7 +145,7 @@ func checkFormula(t *testing.T, e *Encoder, fields [][]string, want [][]float64)
 	t.Helper()
 	clipped := 0
 	for i, row := range fields {
-		x := must(e.Encode(row))(t, row)
+		x := must.Get(e.Encode(row))(t, row)
 		norm := 0.0
 		for k, v := range x {
 			norm += v * v
@@ -185,7 +186,7 @@ func TestNoBasisIsAsBefore(t *testing.T) {
 		t.Errorf("factor %v and %v, names %q", before.Factor(), none.Factor(), none.FeatureNames())
 	}
 	row := []string{"31", "9", "5", "m", "2", "a"}
-	a := must(before.Encode(row))(t)
+	a := must.Get(before.Encode(row))(t)
 	if b, err := none.Encode(row); err != nil || !slices.Equal(a, b) {
 		t.Errorf("got %v (%v), want %v", b, err, a)
 	}
@@ -246,7 +247,7 @@ func TestSpikesAreOfTheSchema(t *testing.T) {
 func TestLinesOfABasisAreStraight(t *testing.T) {
 	for basis, most := range map[string]float64{"none": 1e-12, "curve:3": 1e-12, "cosine:5": 0.045, "spike:5": 0.045} {
 		s := mustSchema(t, "data_id: d\nbasis: "+basis+"\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 6], transform: log1p}\n  - {name: c, categories: [x, y, z]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n")
-		e := must(NewEncoder(s))(t)
+		e := must.Get(NewEncoder(s))(t)
 		lines := e.Lines()
 		if len(lines) != e.Dim() {
 			t.Fatalf("%s: %d lines for %d features", basis, len(lines), e.Dim())

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // Whatever pairs are chosen, a record with their products is the one that the model's encoder makes of the same row, and a record without
@@ -19,7 +20,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 		rows, _ := basisRows()
 		var x, y []float64
 		for _, row := range rows {
-			v := must(e.Encode(row))(t, row)
+			v := must.Get(e.Encode(row))(t, row)
 			norm := 0.0
 			for _, u := range v {
 				norm += u * u
@@ -29,7 +30,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 			}
 			fields, x, y = append(fields, row), append(x, v...), append(y, 1)
 		}
-		r := must(engine.NewRecords(x, y, e.Dim(), e.Bounds()))(t)
+		r := must.Get(engine.NewRecords(x, y, e.Dim(), e.Bounds()))(t)
 		last := len(c.Products) - 1
 		for _, places := range [][]int{{}, {0, 1}, {last, 2}, {3, last - 1}} {
 			model := e.Chosen(places)
@@ -42,7 +43,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 			}
 			got := make([]float64, of.Dim())
 			for i, row := range fields {
-				want := must(model.Encode(row))(t)
+				want := must.Get(model.Encode(row))(t)
 				of.Row(i, got)
 				for k := range want {
 					if math.Abs(got[k]-want[k]) > 1e-9 {

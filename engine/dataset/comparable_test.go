@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 // What the labels of well-formed rows have in common is no error of Load, whose callers may
@@ -28,8 +29,8 @@ func TestLabelsWithoutPairs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, content := mustSchema(t, column+c.schema), "x,y,q\n"+c.rows
 			file := writeFile(t, "file.csv", content)
-			d := must(Load(file, s, Options{}))(t, "well-formed rows do not load:")
-			m := must(Summarize(file, s, Options{}))(t)
+			d := must.Get(Load(file, s, Options{}))(t, "well-formed rows do not load:")
+			m := must.Get(Summarize(file, s, Options{}))(t)
 			for _, err := range []error{d.CheckPairs(), m.Problem} {
 				var p *source.ParseError
 				if errors.As(err, &p) != (c.rule != "") || err == nil != (c.rule == "") {

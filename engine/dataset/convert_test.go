@@ -16,6 +16,7 @@ import (
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/engine/tensors"
+	"dyad/internal/must"
 )
 
 // convertFile converts and returns the file written.
@@ -63,11 +64,11 @@ func TestConvertKeepsRecords(t *testing.T) {
 	} {
 		s := mustSchema(t, c.schema)
 		in := writeFile(t, "in", c.content)
-		want := must(Load(in, s, Options{KeepIDs: true}))(t, c.name)
+		want := must.Get(Load(in, s, Options{KeepIDs: true}))(t, c.name)
 		for _, format := range c.formats {
 			path, rows, out := convertFile(t, in, s, format, ConvertOptions{})
-			text := must(out.YAML())(t)
-			back := must(ParseSchema(text))(t, c.name, format, string(text))
+			text := must.Get(out.YAML())(t)
+			back := must.Get(ParseSchema(text))(t, c.name, format, string(text))
 			if !reflect.DeepEqual(back, out) {
 				t.Errorf("%s %s: the schema changed in YAML:\n%s", c.name, format, text)
 			}
@@ -92,7 +93,7 @@ func TestConvertKeepsRecords(t *testing.T) {
 func TestConvertEncoded(t *testing.T) {
 	s := mustSchema(t, convertMixed)
 	in := writeFile(t, "in.csv", convertMixedData)
-	want := must(Load(in, s, Options{}))(t)
+	want := must.Get(Load(in, s, Options{}))(t)
 	f := want.Encoder.Factor()
 	for _, format := range bothFormats {
 		path, rows, out := convertFile(t, in, s, format, ConvertOptions{Encoded: true})
@@ -110,7 +111,7 @@ func TestConvertEncoded(t *testing.T) {
 			fmt.Fprintf(&b, "  - {name: %s, range: [-1, 1]}\n", schema.QuoteYAML(name))
 		}
 		b.WriteString("  - {name: out, role: label, positive: 1, negative: -1}\n")
-		d := must(Load(path, mustSchema(t, b.String()), Options{}))(t, format, b.String())
+		d := must.Get(Load(path, mustSchema(t, b.String()), Options{}))(t, format, b.String())
 		x, _ := tensors.FromRecords(want.Records)
 		got, _ := tensors.FromRecords(d.Records)
 		g := d.Encoder.Factor()
@@ -165,7 +166,7 @@ func TestScanMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	rows := 0
-	try(t, Scan(path, s, Options{}, func(*Row) error { rows++; return nil }))
+	must.Do(t, Scan(path, s, Options{}, func(*Row) error { rows++; return nil }))
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; rows != 200_000 || got > 1<<20 {
 		t.Errorf("%d rows, %d bytes allocated", rows, got)
@@ -173,7 +174,7 @@ func TestScanMemory(t *testing.T) {
 }
 
 func TestSummarize(t *testing.T) {
-	m := must(Summarize(writeFile(t, "in.csv", convertMixedData), mustSchema(t, convertMixed), Options{}))(t)
+	m := must.Get(Summarize(writeFile(t, "in.csv", convertMixedData), mustSchema(t, convertMixed), Options{}))(t)
 	if m.Rows != 3 || m.Positives != 1 || m.Negatives != 2 || m.Groups != 2 || m.LargestGroup != 2 || m.Features != 3 || !m.Labels {
 		t.Errorf("got %+v", m)
 	}
@@ -184,12 +185,12 @@ func TestSummarize(t *testing.T) {
 	if !slices.Equal(sex.Counts, []int{1, 1}) || sex.Missing != 1 {
 		t.Errorf("got %+v", sex)
 	}
-	m = must(Summarize(writeFile(t, "in", "1 1:-4 3:20\n-1 2:0.5\n1 3:5\n"), mustSchema(t, sparseSchema), Options{}))(t)
+	m = must.Get(Summarize(writeFile(t, "in", "1 1:-4 3:20\n-1 2:0.5\n1 3:5\n"), mustSchema(t, sparseSchema), Options{}))(t)
 	first, third := m.Columns[0], m.Columns[2]
 	if first.Min != -4 || first.Max != 0 || first.Clamped != 1 || first.Used != 0.5 || third.Clamped != 1 || third.Min != 0 || third.Used != 1 {
 		t.Errorf("got %+v, %+v", first, third)
 	}
-	m = must(Summarize("testdata/numpy_stored.npz", mustSchema(t, "data_id: t\nformat: npz\nfeatures: 3\nrange: [0, 10]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, kind: numeric, range: [0, 4]}]\n"), Options{}))(t)
+	m = must.Get(Summarize("testdata/numpy_stored.npz", mustSchema(t, "data_id: t\nformat: npz\nfeatures: 3\nrange: [0, 10]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, kind: numeric, range: [0, 4]}]\n"), Options{}))(t)
 	if m.Grades == nil || m.Grades.Max != 1 || m.Grades.Used != 0.25 || m.Columns[0].Missing != 1 || m.Columns[2].Clamped != 1 || m.Columns[1].Clamped != 1 {
 		t.Errorf("got %+v, grades %+v", m, m.Grades)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/xuri/excelize/v2"
 	"golang.org/x/text/encoding/charmap"
+
+	"dyad/internal/must"
 )
 
 // The corpus: spreadsheets as people export them, with what every cell is. A file is never read as
@@ -227,7 +229,7 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 	rows := f.cells()
 	if strings.HasSuffix(f.writer, "workbook") {
 		book := excelize.NewFile()
-		style := must(book.NewStyle(&excelize.Style{NumFmt: 14}))(t)
+		style := must.Get(book.NewStyle(&excelize.Style{NumFmt: 14}))(t)
 		skip := len(f.title) + 1
 		if f.unitRow {
 			skip++
@@ -253,7 +255,7 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 			}
 		}
 		path := filepath.Join(dir, fmt.Sprintf("%d.xlsx", f.seed))
-		try(t, book.SaveAs(path))
+		must.Do(t, book.SaveAs(path))
 		return path
 	}
 	if strings.HasSuffix(f.writer, "jsonl") {
@@ -300,7 +302,7 @@ func (f *corpusFile) writeJSON(t *testing.T, dir string) string {
 				row[c.name] = c.v[i]
 			}
 		}
-		text := must(json.Marshal(row))(t)
+		text := must.Get(json.Marshal(row))(t)
 		b.Write(append(text, '\n'))
 	}
 	if f.seed%2 == 0 { // half of these files are Parquet
@@ -332,9 +334,9 @@ func (f *corpusFile) writeParquet(t *testing.T, dir string) string {
 				row[c.name] = c.v[i]
 			}
 		}
-		must(w.Write([]any{row}))(t)
+		must.Get(w.Write([]any{row}))(t)
 	}
-	try(t, w.Close())
+	must.Do(t, w.Close())
 	path := filepath.Join(dir, fmt.Sprintf("%d.parquet", f.seed))
 	return put(t, path, b.Bytes())
 }

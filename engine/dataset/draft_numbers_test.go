@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/schema"
+	"dyad/internal/must"
 )
 
 // rows are n rows of the values, which come again and again, and a label.
@@ -60,7 +61,7 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 			[]string{`{name: "sex", categories: ["f", "m", "x"], unknown: other}`, `{name: "weight", range: [2, 400], transform: log1p}`, `{name: "nr", role: ignore}`, `positive: "0", negative: "1"`}, 2},
 	} {
 		path := writeFile(t, "x.csv", c.content)
-		draft := must(Draft(path, c.o))(t, c.name)
+		draft := must.Get(Draft(path, c.o))(t, c.name)
 		for _, w := range c.want {
 			if !strings.Contains(string(draft.Schema), w) {
 				t.Errorf("%s: the draft lacks %q:\n%s", c.name, w, draft.Schema)
@@ -77,7 +78,7 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		d := must(Load(path, s, Options{}))(t, c.name, string(draft.Schema))
+		d := must.Get(Load(path, s, Options{}))(t, c.name, string(draft.Schema))
 		if got := len(d.Encoder.Columns()); got != c.columns {
 			t.Errorf("%s: %d feature columns, want %d\n%s", c.name, got, c.columns, draft.Schema)
 		}

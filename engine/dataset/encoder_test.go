@@ -9,6 +9,7 @@ import (
 
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 const mixedSchema = `
@@ -46,7 +47,7 @@ func TestEncode(t *testing.T) {
 		{[]string{"40", "-7", "5", "?", "1", ""}, []float64{0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 0}}, // below the range
 		{[]string{"1e300", "9", "5", "?", "1", ""}, []float64{1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}},
 	} {
-		got := must(e.Encode(c.fields))(t, c.fields)
+		got := must.Get(e.Encode(c.fields))(t, c.fields)
 		var norm float64
 		for _, v := range c.want {
 			norm += v * v / 4
@@ -149,7 +150,7 @@ func TestUniformRowsHaveUnitNorm(t *testing.T) {
 
 func TestSparseEncode(t *testing.T) {
 	e := mustEncoder(t, sparseSchema) // nonzeros 2, ranges [-1, 1], third [0, 10]
-	x := must(e.Encode([]string{"0.5", "0", "5", "0", "0"}))(t)
+	x := must.Get(e.Encode([]string{"0.5", "0", "5", "0", "0"}))(t)
 	for k, want := range []float64{0.5 / math.Sqrt2, 0, 0.5 / math.Sqrt2, 0, 0} {
 		if math.Abs(x[k]-want) > 1e-15 {
 			t.Errorf("got %v", x)
@@ -170,9 +171,9 @@ func TestSparseEncode(t *testing.T) {
 func TestEncoderJSON(t *testing.T) {
 	for _, text := range []string{mixedSchema, sparseSchema, denseSchema, headerSchema, clinicalSchema} {
 		e := mustEncoder(t, text)
-		b := must(json.Marshal(e))(t)
+		b := must.Get(json.Marshal(e))(t)
 		back := new(Encoder)
-		try(t, json.Unmarshal(b, back))
+		must.Do(t, json.Unmarshal(b, back))
 		again, err := json.Marshal(back)
 		if err != nil || string(again) != string(b) {
 			t.Errorf("%s became %s (%v)", b, again, err)
@@ -191,7 +192,7 @@ func TestEncoderJSON(t *testing.T) {
 // The encoder does not see later changes of the schema it was built from.
 func TestEncoderCopiesSchema(t *testing.T) {
 	s := mustSchema(t, plainSchema)
-	e := must(NewEncoder(s))(t)
+	e := must.Get(NewEncoder(s))(t)
 	s.Columns[0].Range[1] = 1e6
 	if got := e.Schema().Columns[0].Range[1]; got != 100 {
 		t.Errorf("range became %v", got)

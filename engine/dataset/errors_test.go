@@ -12,6 +12,7 @@ import (
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/sparse"
+	"dyad/internal/must"
 )
 
 const headerSchema = `
@@ -186,7 +187,7 @@ func gzipped(t testing.TB, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	must(w.Write([]byte(text)))(t)
-	try(t, w.Close())
+	must.Get(w.Write([]byte(text)))(t)
+	must.Do(t, w.Close())
 	return b.Bytes()
 }

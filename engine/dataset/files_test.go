@@ -18,6 +18,7 @@ import (
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 const listColumns = `
@@ -75,7 +76,7 @@ func listFile(t testing.TB, path, format string, rows []listRow, from, to int) {
 	var b bytes.Buffer
 	switch format {
 	case FormatParquet:
-		try(t, parquet.Write(&b, rows[from:to], parquet.MaxRowsPerRowGroup(1000)))
+		must.Do(t, parquet.Write(&b, rows[from:to], parquet.MaxRowsPerRowGroup(1000)))
 	case schema.FormatCSV:
 		b.WriteString("person,a,sex,out\n")
 	}
@@ -123,7 +124,7 @@ func TestListIsTheConcatenation(t *testing.T) {
 			o := Options{KeepIDs: true, Persons: KeepPersons}
 			whole := filepath.Join(dir, "whole")
 			listFile(t, whole, format, rows, 0, n)
-			want := must(loadWith(1, whole, s, o))(t)
+			want := must.Get(loadWith(1, whole, s, o))(t)
 			cuts := []int{0, 0, 1, 1700, 1700, 2999, n}
 			for i := range len(cuts) - 1 {
 				ending := []string{"", ".gz", ".zst"}[i%3]
@@ -133,7 +134,7 @@ func TestListIsTheConcatenation(t *testing.T) {
 				listFile(t, filepath.Join(dir, fmt.Sprintf("part-%d.rows%s", i, ending)), format, rows, cuts[i], cuts[i+1])
 			}
 			for _, workers := range []int{1, 2, 3, 7} {
-				got := must(loadWith(workers, filepath.Join(dir, "part-*"), s, o))(t, format, role)
+				got := must.Get(loadWith(workers, filepath.Join(dir, "part-*"), s, o))(t, format, role)
 				if !reflect.DeepEqual(got.Records, want.Records) || !reflect.DeepEqual(got.IDs, want.IDs) || !reflect.DeepEqual(got.Groups, want.Groups) {
 					t.Errorf("%s, %s, %d workers: other records than those of one file", format, role, workers)
 				}
@@ -183,13 +184,13 @@ func TestExpand(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, name := range []string{"in/part-2.csv", "in/part-10.csv", "in/_SUCCESS", "in/.part-2.csv.crc", "in/odd[1].csv", "delta/a.parquet", "deep/x/a.csv", "twice/a.csv", "twice/a.csv.gz"} {
-		try(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		put(t, name, name)
 	}
 	for _, folder := range []string{"delta/_delta_log", "empty"} {
-		try(t, os.Mkdir(folder, 0o700))
+		must.Do(t, os.Mkdir(folder, 0o700))
 	}
-	try(t, os.Link("in/part-2.csv", "link.csv"))
+	must.Do(t, os.Link("in/part-2.csv", "link.csv"))
 	for want, names := range map[string][]string{
 		"in/odd[1].csv in/part-10.csv in/part-2.csv": {"in"}, // byte by byte
 		"in/part-10.csv in/part-2.csv":               {"in/part-*"},

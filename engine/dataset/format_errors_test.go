@@ -17,6 +17,7 @@ import (
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 // checkRule loads content and compares the one error with what is expected.
@@ -151,10 +152,10 @@ func npz(t *testing.T, members map[string]string) string {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for name, content := range members {
-		w := must(z.Create(name))(t)
-		must(w.Write([]byte(content)))(t)
+		w := must.Get(z.Create(name))(t)
+		must.Get(w.Write([]byte(content)))(t)
 	}
-	try(t, z.Close())
+	must.Do(t, z.Close())
 	return b.String()
 }
 

@@ -15,11 +15,12 @@ import (
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/sparse"
+	"dyad/internal/must"
 )
 
 func zstded(t testing.TB, text string) []byte {
 	t.Helper()
-	w := must(zstd.NewWriter(nil))(t)
+	w := must.Get(zstd.NewWriter(nil))(t)
 	return w.EncodeAll([]byte(text), nil)
 }
 
@@ -27,7 +28,7 @@ func zstded(t testing.TB, text string) []byte {
 func parquetFile[T any](t testing.TB, rows ...T) string {
 	t.Helper()
 	var b bytes.Buffer
-	try(t, parquet.Write(&b, rows))
+	must.Do(t, parquet.Write(&b, rows))
 	return b.String()
 }
 
@@ -113,7 +114,7 @@ func TestNamedFormatsAgree(t *testing.T) {
 // byte orders.
 func TestArrayFormatsAgree(t *testing.T) {
 	const rest = "features: 3\nrange: [-5, 5]\ncolumns:\n  - {name: y, role: label, positive: 1, negative: 0}\n  - {name: third, position: 3, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: first, position: 1, range: [0, 4], missing: {policy: middle}}\n"
-	want := must(load(mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 4], missing: {policy: middle}}\n  - {name: b, range: [-5, 5]}\n  - {name: c, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: y, role: label, positive: 1}\n"),
+	want := must.Get(load(mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 4], missing: {policy: middle}}\n  - {name: b, range: [-5, 5]}\n  - {name: c, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: y, role: label, positive: 1}\n"),
 		"1.5,-2,0,1\n0.25,3,100,0\n,1,7,0\n4,5,6,1\n", Options{}))(t)
 	check := func(name string, d *Dataset, err error) {
 		t.Helper()
@@ -137,7 +138,7 @@ func TestArrayFormatsAgree(t *testing.T) {
 		d, err = Load("testdata/X_numpy.npy", s, Options{LabelsFile: "testdata/y_numpy.npy"})
 		check("npy, labels named", d, err)
 	}
-	content := must(os.ReadFile("testdata/X_numpy.npy"))(t)
+	content := must.Get(os.ReadFile("testdata/X_numpy.npy"))(t)
 	for ext, packed := range map[string][]byte{".gz": gzipped(t, string(content)), ".zst": zstded(t, string(content))} {
 		d, err := Load(writeFile(t, "X.npy"+ext, string(packed)), npy, Options{LabelsFile: "testdata/y_numpy.npy"})
 		check("npy"+ext, d, err)
@@ -172,7 +173,7 @@ func TestIDXDropsOthers(t *testing.T) {
 	}
 	const columns = "features: 2\nrange: [0, 255]\ncolumns: [{name: digit, role: label, positive: 8, negative: 3, others: drop}]\n"
 	s := mustSchema(t, "data_id: t\nformat: idx\n"+columns)
-	d := must(Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), s, Options{}))(t)
+	d := must.Get(Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), s, Options{}))(t)
 	f := d.Encoder.Factor()
 	if d.Records.Len() != 3 || !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) || d.Records.Dense()[2] >= -0.59*f || d.Records.Dense()[3] >= 0 {
 		t.Errorf("got %v %v", d.Records.Dense(), d.Records.Labels())
@@ -202,7 +203,7 @@ func TestDropOthers(t *testing.T) {
 func TestGradedLabels(t *testing.T) {
 	const label = "columns:\n  - {name: a, range: [0, 9]}\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n  - {name: q, role: group}\n"
 	s := mustSchema(t, "data_id: t\n"+label)
-	d := must(load(s, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", Options{}))(t)
+	d := must.Get(load(s, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", Options{}))(t)
 	if !slices.Equal(d.Records.Labels(), []float64{-1, 0.5, 1, 0.25}) || !slices.Equal(d.Groups, []int32{0, 1, 0, 1}) || d.Positives != 0 || d.Negatives != 0 || !s.IsGraded() || d.Encoder.LabelValues() != engine.AnyLabels {
 		t.Errorf("labels %v, groups %v", d.Records.Labels(), d.Groups)
 	}

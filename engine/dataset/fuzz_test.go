@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 // checkLoaded says what holds for every content: a ParseError, or records within
@@ -83,9 +84,9 @@ func checkEncoder(t *testing.T, s *Schema) *Encoder {
 	if n := len(e.FeatureNames()); n != e.Dim() || n < 1 || !(e.Factor() > 0) {
 		t.Fatalf("%d names, d %d, factor %v", n, e.Dim(), e.Factor())
 	}
-	b := must(e.MarshalJSON())(t)
+	b := must.Get(e.MarshalJSON())(t)
 	var again Encoder
-	try(t, again.UnmarshalJSON(b), string(b))
+	must.Do(t, again.UnmarshalJSON(b), string(b))
 	if c, err := again.MarshalJSON(); err != nil || string(c) != string(b) || again.Dim() != e.Dim() || again.Factor() != e.Factor() {
 		t.Fatalf("%s\n%s\n%v", b, c, err)
 	}
@@ -113,8 +114,8 @@ func FuzzDraft(f *testing.F) {
 			return
 		}
 		text := draft.Schema
-		s := must(ParseSchema(text))(t, string(text))
-		d := must(Load(path, s, Options{}))(t, string(text))
+		s := must.Get(ParseSchema(text))(t, string(text))
+		d := must.Get(Load(path, s, Options{}))(t, string(text))
 		checkLoaded(t, d, err)
 	})
 }
@@ -148,7 +149,7 @@ func FuzzJSONL(f *testing.F) {
 // NPY, NPZ and IDX, as the first bytes say.
 func FuzzArrays(f *testing.F) {
 	for _, name := range []string{"X_numpy.npy", "numpy_stored.npz", "numpy_fortran.npz"} {
-		b := must(os.ReadFile(filepath.Join("testdata", name)))(f)
+		b := must.Get(os.ReadFile(filepath.Join("testdata", name)))(f)
 		f.Add(string(b))
 	}
 	f.Add(idx(8, []byte{4, 3}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 func TestSplit(t *testing.T) {
@@ -71,7 +72,7 @@ func TestSplitIsUniform(t *testing.T) {
 
 func TestSyntheticClinical(t *testing.T) {
 	const n = 3000
-	d := must(SyntheticClinical(n, 7))(t)
+	d := must.Get(SyntheticClinical(n, 7))(t)
 	if s := d.Schema(); s.DataID != "synthetic-clinical" || !s.Public || s.BoundsFromData {
 		t.Errorf("schema %+v", s)
 	}
@@ -80,8 +81,8 @@ func TestSyntheticClinical(t *testing.T) {
 	}
 	checkNorms(t, d.Records)
 	var file bytes.Buffer
-	try(t, WriteSyntheticClinical(&file, n, 7))
-	s := must(SyntheticClinicalSchema())(t)
+	must.Do(t, WriteSyntheticClinical(&file, n, 7))
+	s := must.Get(SyntheticClinicalSchema())(t)
 	same, err := LoadReader("file", &file, s, Options{})
 	if err != nil || !slices.Equal(same.Records.Dense(), d.Records.Dense()) || !slices.Equal(same.Records.Labels(), d.Records.Labels()) {
 		t.Errorf("the file differs from the records (%v)", err)
@@ -144,7 +145,7 @@ func TestClinicalRealism(t *testing.T) {
 }
 
 func TestSyntheticScores(t *testing.T) {
-	r := must(SyntheticScores(5000, 9, 3))(t)
+	r := must.Get(SyntheticScores(5000, 9, 3))(t)
 	if r.Len() != 5000 || r.Dim() != 9 || r.Bounds() != engine.UnitBounds() || r.Label(0) != 1 || r.Label(1) != -1 {
 		t.Errorf("n %d, d %d, bounds %v", r.Len(), r.Dim(), r.Bounds())
 	}

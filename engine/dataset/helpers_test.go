@@ -6,16 +6,18 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func mustSchema(t testing.TB, text string) *Schema {
 	t.Helper()
-	return must(ParseSchema([]byte(text)))(t)
+	return must.Get(ParseSchema([]byte(text)))(t)
 }
 
 func mustEncoder(t testing.TB, text string) *Encoder {
 	t.Helper()
-	return must(NewEncoder(mustSchema(t, text)))(t)
+	return must.Get(NewEncoder(mustSchema(t, text)))(t)
 }
 
 func load(s *Schema, content string, o Options) (*Dataset, error) {
@@ -45,27 +47,10 @@ func readAfter(text string, r io.Reader) io.Reader {
 	return io.MultiReader(strings.NewReader(text), r)
 }
 
-// must ends the test at an error: d := must(Load(...))(t). The arguments what describe the case.
-func must[T any](v T, err error) func(t testing.TB, what ...any) T {
-	return func(t testing.TB, what ...any) T {
-		t.Helper()
-		try(t, err, what...)
-		return v
-	}
-}
-
-// try ends the test at an error.
-func try(t testing.TB, err error, what ...any) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(append(what, err)...)
-	}
-}
-
 // put writes a file and returns its name.
 func put[T string | []byte](t testing.TB, path string, content T) string {
 	t.Helper()
-	try(t, os.WriteFile(path, []byte(content), 0o600))
+	must.Do(t, os.WriteFile(path, []byte(content), 0o600))
 	return path
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/schema"
+	"dyad/internal/must"
 )
 
 // pairedSchema has interactions of all kinds: numbers with a basis and without one, two categories and several.
@@ -129,7 +130,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 		text, who = "ids: public\n"+strings.Replace(text, "  - {name: y,", "  - {name: who, role: person}\n  - {name: y,", 1), "who,"
 	}
 	s := mustSchema(t, text)
-	e := must(NewEncoder(s))(t)
+	e := must.Get(NewEncoder(s))(t)
 	read := func(rows [][]string) (all [][]float64) {
 		t.Helper()
 		var text, out bytes.Buffer
@@ -146,7 +147,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 		switch way {
 		case "scan":
 			err = Scan(file, s, Options{}, func(r *Row) error {
-				all = append(all, must(e.EncodeRow(r))(t))
+				all = append(all, must.Get(e.EncodeRow(r))(t))
 				return nil
 			})
 		case FormatParquet:
@@ -163,7 +164,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 		if out.Len() > 0 {
 			file = writeFile(t, "rows", out.Bytes())
 		}
-		d := must(Load(file, by, Options{Persons: KeepPersons}))(t)
+		d := must.Get(Load(file, by, Options{Persons: KeepPersons}))(t)
 		for i := range rows {
 			all = append(all, recordOf(d, i))
 		}
@@ -171,7 +172,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 	}
 	got := read(fields)
 	for i, row := range fields {
-		if want := must(e.Encode(row))(t); !slices.Equal(got[i], want) {
+		if want := must.Get(e.Encode(row))(t); !slices.Equal(got[i], want) {
 			t.Fatalf("%s, row %d %q: got %v, want %v", way, i, row, got[i], want)
 		}
 	}

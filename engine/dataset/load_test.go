@@ -13,6 +13,7 @@ import (
 
 	"dyad/engine/dataset/source"
 	"dyad/engine/tensors"
+	"dyad/internal/must"
 )
 
 // All these contents are the same two records.
@@ -21,7 +22,7 @@ func TestCSVForms(t *testing.T) {
 		return "data_id: t\ncsv: {" + csv + "}\ncolumns:\n  - {name: age, range: [0, 100]}\n  - {name: sex, categories: [f, \"a,\\\"b\\n c\"]}\n  - {name: out, role: label, positive: yes}\n"
 	}
 	const second = "\"a,\"\"b\n c\""
-	want := must(load(mustSchema(t, schema("header: false")), "30,f,yes\n40,"+second+",no\n", Options{}))(t)
+	want := must.Get(load(mustSchema(t, schema("header: false")), "30,f,yes\n40,"+second+",no\n", Options{}))(t)
 	if want.Positives != 1 || want.Negatives != 1 || !slices.Equal(want.Records.Labels(), []float64{1, -1}) || !want.HasLabels {
 		t.Fatalf("got %+v", want)
 	}
@@ -46,7 +47,7 @@ func TestCSVForms(t *testing.T) {
 			if zip {
 				content = string(gzipped(t, content))
 			}
-			got := must(load(mustSchema(t, schema(c[0])), content, Options{}))(t, name)
+			got := must.Get(load(mustSchema(t, schema(c[0])), content, Options{}))(t, name)
 			if !slices.Equal(got.Records.Dense(), want.Records.Dense()) || !slices.Equal(got.Records.Labels(), want.Records.Labels()) {
 				t.Errorf("%s (gzip %v): got %v %v, want %v", name, zip, got.Records.Dense(), got.Records.Labels(), want.Records.Dense())
 			}
@@ -63,7 +64,7 @@ columns:
   - {name: who, position: 1, role: id}
   - {name: junk, position: 2, role: ignore}
 `)
-	d := must(load(s, "p1,x,10,1\np2,,0,0\n", Options{KeepIDs: true}))(t)
+	d := must.Get(load(s, "p1,x,10,1\np2,,0,0\n", Options{KeepIDs: true}))(t)
 	if !slices.Equal(d.IDs, []string{"p1", "p2"}) || !slices.Equal(d.Records.Labels(), []float64{1, -1}) {
 		t.Errorf("ids %q, labels %v", d.IDs, d.Records.Labels())
 	}
@@ -83,9 +84,9 @@ func TestPredictWithoutLabel(t *testing.T) {
 		"one row":  {plainSchema, "30,60,0\n", "30,60\n"},
 	} {
 		s := mustSchema(t, c.schema)
-		with := must(load(s, c.with, Options{Labels: LabelsOptional}))(t, name)
-		without := must(load(s, c.without, Options{Labels: LabelsOptional}))(t, name)
-		ignored := must(load(s, strings.ReplaceAll(c.with, "yes", "unknown"), Options{Labels: LabelsIgnored}))(t, name)
+		with := must.Get(load(s, c.with, Options{Labels: LabelsOptional}))(t, name)
+		without := must.Get(load(s, c.without, Options{Labels: LabelsOptional}))(t, name)
+		ignored := must.Get(load(s, strings.ReplaceAll(c.with, "yes", "unknown"), Options{Labels: LabelsIgnored}))(t, name)
 		if !with.HasLabels || without.HasLabels || ignored.HasLabels {
 			t.Errorf("%s: labels %v %v %v, want true false false", name, with.HasLabels, without.HasLabels, ignored.HasLabels)
 		}
@@ -107,7 +108,7 @@ func TestPredictWithoutLabel(t *testing.T) {
 
 func TestLIBSVM(t *testing.T) {
 	s := mustSchema(t, sparseSchema)
-	d := must(load(s, "# head\n+1 1:1 3:5 # tail\r\n\n-1\t2:0 5:-3\n-1.0\n", Options{}))(t)
+	d := must.Get(load(s, "# head\n+1 1:1 3:5 # tail\r\n\n-1\t2:0 5:-3\n-1.0\n", Options{}))(t)
 	start, index, value := d.Records.Sparse()
 	if !slices.Equal(start, []int64{0, 2, 3, 3}) || !slices.Equal(index, []int32{0, 2, 4}) || len(value) != 3 || value[2] >= -0.7 {
 		t.Errorf("got %v %v %v", start, index, value)
@@ -117,7 +118,7 @@ func TestLIBSVM(t *testing.T) {
 	}
 
 	dense := mustSchema(t, denseSchema)
-	d = must(load(dense, "1 1:1 2:10\n0 2:5\n", Options{}))(t)
+	d = must.Get(load(dense, "1 1:1 2:10\n0 2:5\n", Options{}))(t)
 	if d.Records.IsSparse() || d.Records.Dense()[2] >= 0 || d.Records.Dense()[3] != 0 {
 		t.Errorf("got %v, want the record (-1, 0) scaled", d.Records.Dense())
 	}
@@ -143,7 +144,7 @@ func TestLoadersAgree(t *testing.T) {
 		s := mustSchema(t, f.schema)
 		path := writeFile(t, name, gzipped(t, f.content))
 		calls := 0
-		a := must(Load(path, s, Options{Progress: func(n int) error {
+		a := must.Get(Load(path, s, Options{Progress: func(n int) error {
 			if n > 0 { // 0 while lines are counted
 				calls++
 			}
@@ -152,7 +153,7 @@ func TestLoadersAgree(t *testing.T) {
 		if want := rows / progressRows; calls != want {
 			t.Errorf("%d progress calls, want %d", calls, want)
 		}
-		b := must(load(s, f.content, Options{}))(t)
+		b := must.Get(load(s, f.content, Options{}))(t)
 		x, y := make([]float64, 2), make([]float64, 2)
 		for i := range rows {
 			a.Records.Row(i, x)
@@ -207,7 +208,7 @@ func TestLoadMemory(t *testing.T) {
 	allocated := func(f func() error) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		try(t, f())
+		must.Do(t, f())
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}

@@ -20,6 +20,7 @@ import (
 	"dyad/engine/dataset/sniff"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/workbook"
+	"dyad/internal/must"
 )
 
 const europeanSchema = `
@@ -48,9 +49,9 @@ func TestNotations(t *testing.T) {
 	european := "glucose;share;seen;out\n1.234,5;45,5 %;01.01.2020;2,5\n950;0%;31.12.2024;0\n12.500;100%;1.2.2021;10\n9.999;7%;01.03.2022;1\n-3;1e1%;01.03.1999;7,25\n"
 	plain := "glucose,share,seen,out\n1234.5,45.5,0,2.5\n950,0,1826,0\n12500,100,397,10\nmissing,7,790,1\n-3,10,-9999,7.25\n"
 	s, p := mustSchema(t, europeanSchema), mustSchema(t, plainOfEuropean)
-	want := must(Load(writeFile(t, "p.csv", plain), p, Options{}))(t)
+	want := must.Get(Load(writeFile(t, "p.csv", plain), p, Options{}))(t)
 	path := writeFile(t, "e.csv", european)
-	got := must(Load(path, s, Options{}))(t)
+	got := must.Get(Load(path, s, Options{}))(t)
 	same := func(what string, got *Dataset) {
 		t.Helper()
 		row, other := make([]float64, 3), make([]float64, 3)
@@ -71,7 +72,7 @@ func TestNotations(t *testing.T) {
 		}
 	}
 	i := 0
-	try(t, Scan(path, s, Options{}, func(r *Row) error {
+	must.Do(t, Scan(path, s, Options{}, func(r *Row) error {
 		x, err := got.Encoder.EncodeRow(r)
 		if want.Records.Row(i, row); err != nil || !slices.Equal(x, row) {
 			t.Errorf("scanned row %d is %v, want %v (%v)", i, x, row, err)
@@ -85,7 +86,7 @@ func TestNotations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := must(Load(writeFile(t, "x."+format, b.String()), out, Options{}))(t)
+		d := must.Get(Load(writeFile(t, "x."+format, b.String()), out, Options{}))(t)
 		same("converted to "+format, d)
 	}
 }
@@ -158,7 +159,7 @@ func TestEncodings(t *testing.T) {
 		}},
 		"Latin-1, not declared": {"wrong", func() (string, error) { return charmap.Windows1252.NewEncoder().String(content) }},
 	} {
-		text := must(c.encode())(t)
+		text := must.Get(c.encode())(t)
 		path := writeFile(t, "x.csv", text)
 		options := c.encoding
 		if options == "wrong" {
@@ -207,7 +208,7 @@ func TestNotData(t *testing.T) {
 			t.Errorf("%s drafted: %v", name, err)
 		}
 	}
-	must(os.Stat(filepath.Join(folder)))(t)
+	must.Get(os.Stat(filepath.Join(folder)))(t)
 }
 
 // TestUnknownCategory: a category that is not listed becomes all 0 if the schema says so, else an error.
@@ -218,7 +219,7 @@ func TestUnknownCategory(t *testing.T) {
 	}
 	s := mustSchema(t, strings.Replace(headerSchema, "[f, m]", "[f, m], unknown: other", 1))
 	path := writeFile(t, "y.csv", content)
-	d := must(Load(path, s, Options{}))(t)
+	d := must.Get(Load(path, s, Options{}))(t)
 	x := make([]float64, 2)
 	if d.Records.Row(1, x); x[1] != 0 {
 		t.Errorf("an unknown category is %v", x)

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 	"dyad/internal/pages"
 	power "dyad/internal/sizes"
 )
@@ -21,7 +22,7 @@ import (
 func packFile(t testing.TB, from string, s *Schema) (string, *Packed) {
 	t.Helper()
 	var b bytes.Buffer
-	made := must(Pack(&b, from, s, PackOptions{Folder: t.TempDir(), Prefix: "wait"}))(t)
+	made := must.Get(Pack(&b, from, s, PackOptions{Folder: t.TempDir(), Prefix: "wait"}))(t)
 	name := writeFile(t, "data.dyadpack", b.Bytes())
 	if made.Bytes != int64(b.Len()) {
 		t.Errorf("%d bytes were written, and %d are said", b.Len(), made.Bytes)
@@ -36,7 +37,7 @@ func TestPackGivesTheSameRecords(t *testing.T) {
 	for _, store := range []string{"", StoreFloat32} {
 		for _, role := range []string{RoleIgnore, RolePerson, RoleGroup} {
 			s := storeSchema(t, store, role)
-			want := must(Load(file, s, Options{Persons: KeepPersons}))(t)
+			want := must.Get(Load(file, s, Options{Persons: KeepPersons}))(t)
 			name, made := packFile(t, file, s)
 			if made.Rows != want.Records.Len() || made.Persons > 0 != (role == RolePerson) || made.Groups != want.GroupCount {
 				t.Errorf("%s %s: %+v", store, role, made)
@@ -55,7 +56,7 @@ func TestPackGivesTheSameRecords(t *testing.T) {
 				for _, inMemory := range []bool{false, true} {
 					s := storeSchema(t, asked, role)
 					rows := 0
-					d := must(Load(name, s, Options{Persons: KeepPersons, InMemory: inMemory, Progress: func(n int) error { rows = n; return nil }}))(t, store, role)
+					d := must.Get(Load(name, s, Options{Persons: KeepPersons, InMemory: inMemory, Progress: func(n int) error { rows = n; return nil }}))(t, store, role)
 					sameRecords(t, d.Records, records)
 					if d.Records.InFile() == inMemory || d.Records.IsNarrow() != (store == StoreFloat32) || d.Encoder.Schema().IsNarrow() != (store == StoreFloat32) {
 						t.Errorf("%s %s: stored otherwise than asked for", store, role)
@@ -72,7 +73,7 @@ func TestPackGivesTheSameRecords(t *testing.T) {
 // rewrite puts a pack together again after changes of its header and sections, with hashes that fit.
 func rewrite(t *testing.T, name string, header func(*packHeader), section func(s packSections, all []byte)) string {
 	t.Helper()
-	all := must(os.ReadFile(name))(t)
+	all := must.Get(os.ReadFile(name))(t)
 	h, e, _, err := readPackHeader(bytes.NewReader(all), int64(len(all)))
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +95,7 @@ func rewrite(t *testing.T, name string, header func(*packHeader), section func(s
 		header(h)
 	}
 	var out bytes.Buffer
-	must(writePackHeader(&packSectionWriter{w: &out, at: s.hashes.from, chunk: sha256.New(), hashes: hashes}, h))(t)
+	must.Get(writePackHeader(&packSectionWriter{w: &out, at: s.hashes.from, chunk: sha256.New(), hashes: hashes}, h))(t)
 	return writeFile(t, "changed.dyadpack", append(all[:s.hashes.from], out.Bytes()...))
 }
 
@@ -105,7 +106,7 @@ func TestPackIsChecked(t *testing.T) {
 	for _, role := range []string{RoleIgnore, RolePerson, RoleGroup} {
 		s := storeSchema(t, StoreFloat32, role)
 		name, _ := packFile(t, file, s)
-		text := must(os.ReadFile(name))(t)
+		text := must.Get(os.ReadFile(name))(t)
 		refused := func(what, name string, s *Schema, o Options, rule string) {
 			t.Helper()
 			o.Persons = KeepPersons
@@ -193,10 +194,10 @@ func TestPackIsChecked(t *testing.T) {
 func TestOpenContent(t *testing.T) {
 	read := func(name string) []byte {
 		t.Helper()
-		f := must(OpenContent(name))(t)
+		f := must.Get(OpenContent(name))(t)
 		defer f.Close()
 		var b bytes.Buffer
-		must(b.ReadFrom(f))(t)
+		must.Get(b.ReadFrom(f))(t)
 		return b.Bytes()
 	}
 	file := storeFile(t, 50)
@@ -238,7 +239,7 @@ func FuzzPackHeader(f *testing.F) {
 	s := mustSchema(f, "data_id: x\nformat: csv\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: \"1\"}\n")
 	file := writeFile(f, "a.csv", "a,y\n0.5,1\n0.25,0\n")
 	name, _ := packFile(f, file, s)
-	text := must(os.ReadFile(name))(f)
+	text := must.Get(os.ReadFile(name))(f)
 	_, _, header, err := readPackHeader(bytes.NewReader(text), int64(len(text)))
 	if err != nil {
 		f.Fatal(err)

@@ -19,11 +19,11 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"dyad/internal/pages"
-	power "dyad/internal/sizes"
-
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
+	"dyad/internal/pages"
+	power "dyad/internal/sizes"
 )
 
 type visit struct {
@@ -78,7 +78,7 @@ func visits(n int, infinite int) []visit {
 func visitFile(t testing.TB, rows []visit) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "visits.parquet")
-	try(t, parquet.WriteFile(path, rows, parquet.MaxRowsPerRowGroup(30_000), parquet.PageBufferSize(5000)))
+	must.Do(t, parquet.WriteFile(path, rows, parquet.MaxRowsPerRowGroup(30_000), parquet.PageBufferSize(5000)))
 	return path
 }
 
@@ -90,22 +90,22 @@ func TestParquetSameForEveryWorkerCount(t *testing.T) {
 	s := mustSchema(t, strings.Replace(text, "persons: 50\n", "", 1))
 	var want, labels []float64
 	var ids []string
-	e := must(NewEncoder(s))(t)
-	try(t, Scan(path, s, Options{KeepIDs: true}, func(r *Row) error {
+	e := must.Get(NewEncoder(s))(t)
+	must.Do(t, Scan(path, s, Options{KeepIDs: true}, func(r *Row) error {
 		x, err := e.EncodeRow(r)
 		want, labels, ids = append(want, x...), append(labels, r.Y), append(ids, r.ID)
 		return err
 	}))
 	for _, workers := range []int{1, 2, 3, 7} {
-		d := must(loadWith(workers, path, s, Options{KeepIDs: true}))(t)
+		d := must.Get(loadWith(workers, path, s, Options{KeepIDs: true}))(t)
 		if !sameBits(d.Records.Dense(), want) || !sameBits(d.Records.Labels(), labels) || !reflect.DeepEqual(d.IDs, ids) {
 			t.Errorf("%d workers: other records than row by row", workers)
 		}
 	}
 	byPerson := mustSchema(t, fmt.Sprintf(visitSchema, 50))
-	one := must(loadWith(1, path, byPerson, Options{Persons: KeepPersons}))(t)
+	one := must.Get(loadWith(1, path, byPerson, Options{Persons: KeepPersons}))(t)
 	for _, workers := range []int{2, 5} {
-		d := must(loadWith(workers, path, byPerson, Options{Persons: KeepPersons}))(t)
+		d := must.Get(loadWith(workers, path, byPerson, Options{Persons: KeepPersons}))(t)
 		if d.Records.Units() != 50 || !reflect.DeepEqual(d.Records, one.Records) {
 			t.Errorf("%d workers: other persons", workers)
 		}
@@ -150,7 +150,7 @@ func TestParquetErrorsForEveryWorkerCount(t *testing.T) {
 			t.Errorf("%d workers: progress at %d: %v", workers, seen, err)
 		}
 	}
-	content := must(os.ReadFile(path))(t)
+	content := must.Get(os.ReadFile(path))(t)
 	first := ""
 	for _, workers := range []int{1, 3} {
 		damaged := append([]byte(nil), content...)

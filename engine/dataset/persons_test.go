@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 const personSchema = `data_id: visits
@@ -57,7 +58,7 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 		{"persons: 3\nmax_rows_per_person: 2", [][]float64{{30, 50}, {70, 70}, {40}}},
 		{"public: true", [][]float64{{40}, {30, 50, 60}, {70, 70}}},
 	} {
-		d := must(loadPersons(t, c.options, text, keep))(t)
+		d := must.Get(loadPersons(t, c.options, text, keep))(t)
 		if got := ages(d.Records); !slices.EqualFunc(got, c.want, slices.Equal) {
 			t.Errorf("%s: %v, want %v", c.options, got, c.want)
 		}
@@ -136,7 +137,7 @@ func TestPersonRowsElsewhere(t *testing.T) {
 		}
 		var got [2][][]float64
 		for i, l := range [][]string{first, other} {
-			d := must(loadPersons(t, options, "patient,age,ill\n"+strings.Join(l, "\n")+"\n", Options{Persons: KeepPersons}))(t)
+			d := must.Get(loadPersons(t, options, "patient,age,ill\n"+strings.Join(l, "\n")+"\n", Options{Persons: KeepPersons}))(t)
 			got[i] = ages(d.Records)
 		}
 		for p := range 6 {
@@ -181,10 +182,10 @@ func TestPersonSchema(t *testing.T) {
 // is refused, also where the second row is beyond the cap. A pack has the same records and groups.
 func TestPersonsWithinGroups(t *testing.T) {
 	for _, ids := range []string{"ids: public", "persons: 5"} {
-		s := must(ParseSchema(fmt.Appendf(nil, strings.Replace(personSchema, "columns:", "columns:\n  - {name: query, role: group}", 1), ids+"\nmax_rows_per_person: 2")))(t)
+		s := must.Get(ParseSchema(fmt.Appendf(nil, strings.Replace(personSchema, "columns:", "columns:\n  - {name: query, role: group}", 1), ids+"\nmax_rows_per_person: 2")))(t)
 		load := func(o Options, lines ...string) (*Dataset, string, error) {
 			path := filepath.Join(t.TempDir(), "visits.csv")
-			try(t, os.WriteFile(path, []byte("query,patient,age,ill\n"+strings.Join(lines, "\n")+"\n"), 0o600))
+			must.Do(t, os.WriteFile(path, []byte("query,patient,age,ill\n"+strings.Join(lines, "\n")+"\n"), 0o600))
 			d, err := Load(path, s, o)
 			return d, path, err
 		}

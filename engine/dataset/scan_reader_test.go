@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/sniff"
+	"dyad/internal/must"
 )
 
 // Rows from a reader encode to the records that Load makes of the same bytes.
 func TestScanReaderEncodesAsLoad(t *testing.T) {
 	var clinical bytes.Buffer
-	try(t, WriteSyntheticClinical(&clinical, 50, 5))
+	must.Do(t, WriteSyntheticClinical(&clinical, 50, 5))
 	for name, c := range map[string]struct{ schema, text string }{
 		"csv":    {SyntheticClinicalYAML(), clinical.String()},
 		"sparse": {"data_id: a\nfeatures: 4\nrange: [-2, 3]\ncolumns:\n- {name: y, role: label, positive: 1, negative: -1}\n", "1 1:0.5 4:3\n-1\n1 2:-7\n-1 3:1 4:-1\n"},
@@ -22,7 +23,7 @@ func TestScanReaderEncodesAsLoad(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := mustSchema(t, c.schema)
-			d := must(LoadReader("x", strings.NewReader(c.text), s, Options{}))(t)
+			d := must.Get(LoadReader("x", strings.NewReader(c.text), s, Options{}))(t)
 			rows, want := 0, make([]float64, d.Records.Dim())
 			err := ScanReader("x", strings.NewReader(c.text), s, Options{}, func(r *Row) error {
 				x, err := d.Encoder.EncodeRow(r)

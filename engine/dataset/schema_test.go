@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/strictyaml"
+	"dyad/internal/must"
 )
 
 // Syntax errors and unknown keys carry the line.
@@ -34,7 +35,7 @@ func TestParseSchemaSyntax(t *testing.T) {
 func TestValidate(t *testing.T) {
 	csv := func(rest string) string { return "data_id: t\ncolumns:\n" + rest }
 	const label, x = "  - {name: y, role: label, positive: 1}\n", "  - {name: x, range: [0, 1]}\n"
-	must(ParseSchema([]byte(csv(label+x))))(t, "the valid schema:")
+	must.Get(ParseSchema([]byte(csv(label+x))))(t, "the valid schema:")
 	for _, c := range []struct{ text, want string }{
 		{"columns:\n" + label + x, "data_id must be"},
 		{"data_id: a b\ncolumns:\n" + label + x, "data_id must be"},

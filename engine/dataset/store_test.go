@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // storeSchema has numbers, categories and missing values; with persons or groups if asked.
@@ -57,9 +58,9 @@ func sameRecords(t *testing.T, got, want *engine.Records) {
 // EncodeRow give the same bits as Load; and a model's encoder says so in its JSON.
 func TestFloat32RecordsAreRoundedOnes(t *testing.T) {
 	name := storeFile(t, 40_000) // several chunks and flushes
-	wide := must(Load(name, storeSchema(t, "", RoleIgnore), Options{}))(t)
+	wide := must.Get(Load(name, storeSchema(t, "", RoleIgnore), Options{}))(t)
 	s := storeSchema(t, StoreFloat32, RoleIgnore)
-	d := must(Load(name, s, Options{}))(t)
+	d := must.Get(Load(name, s, Options{}))(t)
 	if !d.Records.IsNarrow() || d.Records.Dense() != nil || wide.Records.IsNarrow() || d.Positives != wide.Positives {
 		t.Fatal("records are not stored as the schema says")
 	}
@@ -83,7 +84,7 @@ func TestFloat32RecordsAreRoundedOnes(t *testing.T) {
 		t.Errorf("the encoder's JSON does not name the storage: %s, %v", text, err)
 	}
 	e := new(Encoder)
-	try(t, e.UnmarshalJSON(text))
+	must.Do(t, e.UnmarshalJSON(text))
 	row := 0
 	err = Scan(name, s, Options{}, func(r *Row) error {
 		want := d.Records.Rows(nil, row, 1)
@@ -110,8 +111,8 @@ func TestFloat32RecordsAreRoundedOnes(t *testing.T) {
 // Rows of persons are the same rows in float32 as in float64 and rounded.
 func TestFloat32OfPersons(t *testing.T) {
 	name := storeFile(t, 3000)
-	wide := must(Load(name, storeSchema(t, "", RolePerson), Options{Persons: KeepPersons}))(t)
-	d := must(Load(name, storeSchema(t, StoreFloat32, RolePerson), Options{Persons: KeepPersons}))(t)
+	wide := must.Get(Load(name, storeSchema(t, "", RolePerson), Options{Persons: KeepPersons}))(t)
+	d := must.Get(Load(name, storeSchema(t, StoreFloat32, RolePerson), Options{Persons: KeepPersons}))(t)
 	x := make([]float32, 0, wide.Records.Len()*wide.Records.Dim())
 	for i := range wide.Records.Len() {
 		for _, v := range wide.Records.Rows(nil, i, 1) {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // personAUCByDefinition visits every pair of rows of different persons.
@@ -61,7 +63,7 @@ func TestVisits(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := mustSchema(t, schema)
-		d := must(LoadReader("visits", bytes.NewReader(text), s, Options{Persons: KeepPersons}))(t)
+		d := must.Get(LoadReader("visits", bytes.NewReader(text), s, Options{Persons: KeepPersons}))(t)
 		return d, text, auc
 	}
 	d, text, auc := load(v, v.Schema())
@@ -87,7 +89,7 @@ func TestVisits(t *testing.T) {
 		t.Error("the records in Latin-1 are others")
 	}
 	path := writeFile(t, "visits.csv", text)
-	answers := must(ParseAnswers([]byte(v.Answers())))(t)
+	answers := must.Get(ParseAnswers([]byte(v.Answers())))(t)
 	draft, err := Draft(path, DraftOptions{Label: VisitsLabel, Positive: VisitsPositive, Answers: answers})
 	if err != nil || len(draft.FromData) > 0 {
 		t.Fatalf("%v, from the data: %v", err, draft)
@@ -125,7 +127,7 @@ func TestDraftOfPersons(t *testing.T) {
 		"who: {role: person}":                                     "the key persons: N",
 		"age: {range: [0, 9], persons: 2}":                        "need role: person",
 	} {
-		answers := must(ParseAnswers([]byte(answer)))(t)
+		answers := must.Get(ParseAnswers([]byte(answer)))(t)
 		draft, err := Draft(path, DraftOptions{Answers: answers})
 		var text string
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/workbook"
+	"dyad/internal/must"
 )
 
 // TestWorkbooksOfOtherWriters: files that openpyxl and XlsxWriter made are drafted and read. Their parts come in different
@@ -21,14 +22,14 @@ import (
 func TestWorkbooksOfOtherWriters(t *testing.T) {
 	for _, name := range []string{"openpyxl.xlsx", "xlsxwriter.xlsx"} {
 		path := filepath.Join("testdata", name)
-		draft := must(Draft(path, DraftOptions{Answers: map[string]Answer{"Leukozyten": {Decimal: ",", Range: []float64{0, 20000}}}}))(t, name)
+		draft := must.Get(Draft(path, DraftOptions{Answers: map[string]Answer{"Leukozyten": {Decimal: ",", Range: []float64{0, 20000}}}}))(t, name)
 		for _, want := range []string{"format: xlsx", `{name: "Fall", role: id}`, "format: \"YYYY-MM-DD\", from: 2020-01-01", `range: [0, 20000], decimal: ",", thousands: "."`, `{name: "Kreatinin", range: [0.5, 5.375]`, `positive: "Ja", negative: "nein"`} {
 			if !strings.Contains(string(draft.Schema), want) {
 				t.Errorf("%s: the draft lacks %q:\n%s", name, want, draft.Schema)
 			}
 		}
 		s := mustSchema(t, string(draft.Schema))
-		d := must(Load(path, s, Options{}))(t, name)
+		d := must.Get(Load(path, s, Options{}))(t, name)
 		x := make([]float64, 3)
 		_ = d.Encoder.Listed(0).EncodeNumber(7*3, x[:1]) // days
 		_ = d.Encoder.Listed(1).EncodeNumber(5959, x[1:2])
@@ -49,7 +50,7 @@ func TestWorkbooksOfOtherWriters(t *testing.T) {
 func TestWorkbookErrors(t *testing.T) {
 	dir := t.TempDir()
 	book := excelize.NewFile()
-	must(book.NewSheet("Zwei"))(t)
+	must.Get(book.NewSheet("Zwei"))(t)
 	for i := range 30 {
 		for _, sheet := range []string{"Sheet1", "Zwei"} {
 			_ = book.SetSheetRow(sheet, fmt.Sprintf("A%d", i+2), &[]any{float64(i) + .25, i % 2})
@@ -58,7 +59,7 @@ func TestWorkbookErrors(t *testing.T) {
 	_ = book.SetSheetRow("Sheet1", "A1", &[]any{"a", "y"})
 	_ = book.SetSheetRow("Zwei", "A1", &[]any{"b", "y"})
 	two := filepath.Join(dir, "two.xlsx")
-	try(t, book.SaveAs(two))
+	must.Do(t, book.SaveAs(two))
 	for name, c := range map[string]struct{ path, sheet, want string }{
 		"two sheets": {two, "", "several sheets with cells; name one"},
 		"no sheet":   {two, "Drei", "no sheet of this name"},
@@ -83,7 +84,7 @@ func TestWorkbookErrors(t *testing.T) {
 // XlsxWriter. Each file is drafted, the questions of its draft are answered, and every value is compared with the truth.
 func TestWorkbooksOfRealWriters(t *testing.T) {
 	dir := filepath.Join("testdata", "workbooks")
-	text := must(os.ReadFile(filepath.Join(dir, "truth.json")))(t)
+	text := must.Get(os.ReadFile(filepath.Join(dir, "truth.json")))(t)
 	var truth []struct {
 		File    string
 		Rows    int
@@ -92,7 +93,7 @@ func TestWorkbooksOfRealWriters(t *testing.T) {
 			Values              []any
 		}
 	}
-	try(t, json.Unmarshal(text, &truth))
+	must.Do(t, json.Unmarshal(text, &truth))
 	var all outcome
 	for _, file := range truth {
 		f := &corpusFile{writer: file.File, rows: file.Rows, dateLayout: "02.01.2006"}
@@ -145,13 +146,13 @@ func TestFormulasWithoutResults(t *testing.T) {
 	}
 	book := excelize.NewFile() // whose results are the results of a spreadsheet program
 	for i, row := range [][]any{{"a", "b", "y"}, {1.5, 3.0, "ja"}, {2.5, 5.0, "nein"}, {4.25, 8.5, "ja"}, {4.25, 9.5, "nein"}} {
-		try(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
+		must.Do(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
 		if i > 0 { // the result stays
-			try(t, book.SetCellFormula("Sheet1", fmt.Sprintf("B%d", i+1), fmt.Sprintf("A%d*2", i+1)))
+			must.Do(t, book.SetCellFormula("Sheet1", fmt.Sprintf("B%d", i+1), fmt.Sprintf("A%d*2", i+1)))
 		}
 	}
 	path := filepath.Join(t.TempDir(), "computed.xlsx")
-	try(t, book.SaveAs(path))
+	must.Do(t, book.SaveAs(path))
 	if draft, err := Draft(path, DraftOptions{}); err != nil || !strings.Contains(string(draft.Schema), `{name: "b", range: [3, 9.5]`) {
 		t.Errorf("%v\n%s", err, draft.Schema)
 	}
