@@ -2,7 +2,6 @@ package local_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"testing"
 
@@ -51,8 +50,6 @@ func TestChoosingLambdaIsCharged(t *testing.T) {
 		grid  []float64
 		folds int
 	}{{grid[:1], 3}, {grid, 1}, {grid, 3001}, {[]float64{0.1, -1}, 2}} {
-		if _, err := local.ChooseL2(context.Background(), p, bad.grid, bad.folds, records, privacy.NewSeededSource(1)); !errors.Is(err, local.ErrProtocol) {
-			t.Errorf("candidates %v in %d folds: %v, want ErrProtocol", bad.grid, bad.folds, err)
-		}
+		must.Fail(local.ChooseL2(context.Background(), p, bad.grid, bad.folds, records, privacy.NewSeededSource(1)))(t, local.ErrProtocol, "candidates ", bad.grid, " in ", bad.folds, " folds")
 	}
 }

@@ -196,9 +196,7 @@ func TestHostileServerOfNetworks(t *testing.T) {
 		refused["an output layer out of its ball"] = output
 		for name, st := range refused {
 			for _, z := range records {
-				if _, err := local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z); err == nil {
-					t.Errorf("%s: %s: a message was sent", m, name)
-				}
+				must.Err(local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z))(t, "%s: %s: a message was sent", m, name)
 			}
 		}
 		edge := with(1, q.Parameters, 20)
@@ -301,14 +299,10 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 	must.ErrDo(t, q.Apply(st, []local.Message{{Takes: true, Direction: randomiser.DirectionMessage{Choice: 9}}}), "a choice that no user can have was applied")
 	exact := plan(t, networkProtocol(local.SGD, 4))
 	for _, n := range []int{3, exact.Parameters + 1} {
-		if err := exact.Apply(exact.Start(), []local.Message{{Takes: true, Gradient: make([]float64, n)}}); err == nil {
-			t.Errorf("a gradient of %d numbers for %d parameters was applied", n, exact.Parameters)
-		}
+		must.ErrDo(t, exact.Apply(exact.Start(), []local.Message{{Takes: true, Gradient: make([]float64, n)}}), "a gradient of %d numbers for %d parameters was applied", n, exact.Parameters)
 	}
 	labels := plan(t, networkProtocol(local.PrestigeLabel, 4))
-	if err := labels.Learn(labels.Start(), make([]float64, labels.Parameters), 1); err == nil {
-		t.Error("public features of a wrong number were learnt")
-	}
+	must.ErrDo(t, labels.Learn(labels.Start(), make([]float64, labels.Parameters), 1), "public features of a wrong number were learnt")
 }
 
 // xorUsers are records of two features and a third without meaning; the label depends on the signs.

@@ -66,8 +66,6 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 		if err == nil {
 			_, err = NewEncoder(s)
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40s: %v, want %q", text, err, want)
-		}
+		must.FailDo(t, err, want, text)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,9 +23,7 @@ func convertFile(t *testing.T, in string, s *Schema, format string, o ConvertOpt
 	t.Helper()
 	var b bytes.Buffer
 	rows, out, err := Convert(in, s, &b, format, o)
-	if err != nil {
-		t.Fatalf("%s: %v", format, err)
-	}
+	must.Do(t, err, format)
 	return writeFile(t, "out."+format, b.String()), rows, out
 }
 
@@ -69,9 +66,7 @@ func TestConvertKeepsRecords(t *testing.T) {
 			path, rows, out := convertFile(t, in, s, format, ConvertOptions{})
 			text := must.Get(out.YAML())(t)
 			back := must.Get(ParseSchema(text))(t, c.name, format, string(text))
-			if !reflect.DeepEqual(back, out) {
-				t.Errorf("%s %s: the schema changed in YAML:\n%s", c.name, format, text)
-			}
+			must.Same(t, back, out, "%s %s: the schema changed in YAML:\n%s", c.name, format, text)
 			d, err := Load(path, back, Options{KeepIDs: true})
 			if err != nil {
 				content, _ := os.ReadFile(path)
@@ -82,9 +77,7 @@ func TestConvertKeepsRecords(t *testing.T) {
 			if rows != want.Records.Len() || !slices.Equal(got.Float64s(), x.Float64s()) || !slices.Equal(d.Records.Labels(), want.Records.Labels()) || !slices.Equal(d.Groups, want.Groups) {
 				t.Errorf("%s %s: records differ: %v %v, want %v %v", c.name, format, got, d.Records.Labels(), x, want.Records.Labels())
 			}
-			if !slices.Equal(d.IDs, want.IDs) {
-				t.Errorf("%s %s: ids %q, want %q", c.name, format, d.IDs, want.IDs)
-			}
+			must.Same(t, d.IDs, want.IDs, "%s %s: ids", c.name, format)
 		}
 	}
 }
@@ -94,7 +87,6 @@ func TestConvertEncoded(t *testing.T) {
 	s := mustSchema(t, convertMixed)
 	in := writeFile(t, "in.csv", convertMixedData)
 	want := must.Get(Load(in, s, Options{}))(t)
-	f := want.Encoder.Factor()
 	for _, format := range bothFormats {
 		path, rows, out := convertFile(t, in, s, format, ConvertOptions{Encoded: true})
 		if rows != 3 || out != nil {
@@ -116,13 +108,9 @@ func TestConvertEncoded(t *testing.T) {
 		got, _ := tensors.FromRecords(d.Records)
 		g := d.Encoder.Factor()
 		for k, v := range x.Float64s() {
-			if v*g != got.Float64s()[k] {
-				t.Errorf("%s: value %d is %v, want %v (factors %v, %v)", format, k, got.Float64s()[k], v*g, f, g)
-			}
+			must.Equal(t, v*g, got.Float64s()[k], "%s: value %d", format, k)
 		}
-		if !slices.Equal(d.Records.Labels(), want.Records.Labels()) {
-			t.Errorf("%s: labels %v", format, d.Records.Labels())
-		}
+		must.Same(t, d.Records.Labels(), want.Records.Labels(), "%s: labels", format)
 	}
 }
 

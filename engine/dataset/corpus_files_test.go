@@ -249,9 +249,7 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 				default:
 					err = book.SetCellStr("Sheet1", name, text)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 			}
 		}
 		path := filepath.Join(dir, fmt.Sprintf("%d.xlsx", f.seed))

@@ -62,11 +62,7 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 	} {
 		path := writeFile(t, "x.csv", c.content)
 		draft := must.Get(Draft(path, c.o))(t, c.name)
-		for _, w := range c.want {
-			if !strings.Contains(string(draft.Schema), w) {
-				t.Errorf("%s: the draft lacks %q:\n%s", c.name, w, draft.Schema)
-			}
-		}
+		must.Contain(t, string(draft.Schema), c.want...)
 		s, err := ParseSchema(draft.Schema)
 		if c.columns < 0 {
 			if err == nil || draft.Label != "" || len(draft.Candidates) != 3 {
@@ -79,12 +75,8 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 			continue
 		}
 		d := must.Get(Load(path, s, Options{}))(t, c.name, string(draft.Schema))
-		if got := len(d.Encoder.Columns()); got != c.columns {
-			t.Errorf("%s: %d feature columns, want %d\n%s", c.name, got, c.columns, draft.Schema)
-		}
-		if marked := s.RangesFromData(); marked != (c.name != "answers") {
-			t.Errorf("%s: marked as from the data: %v", c.name, marked)
-		}
+		must.Equal(t, len(d.Encoder.Columns()), c.columns, "%s: feature columns", c.name)
+		must.Equal(t, s.RangesFromData(), c.name != "answers", "%s: marked as from the data", c.name)
 	}
 }
 
@@ -102,14 +94,10 @@ func TestDraftAnswerErrors(t *testing.T) {
 		{"a,y\n1,0\n2,1\n", DraftOptions{Label: "y", Positive: "2"}, `the label "y" has no value "2"`},
 	} {
 		_, err := Draft(writeFile(t, "x.csv", c.content), c.o)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
-		}
+		must.FailDo(t, err, c.want, c.o)
 	}
 	for text, want := range map[string]string{"a: {range: 5}": "answers", "- a": "answers", "a: {label: 1}": "answers"} {
-		if _, err := ParseAnswers([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
+		must.Fail(ParseAnswers([]byte(text)))(t, want, text)
 	}
 	answers, err := ParseAnswers([]byte("age: {range: [18, 110]}\nsex: {categories: [f, no], unknown: other}\n"))
 	if err != nil || answers["age"].Range[1] != 110 || answers["sex"].Categories[1] != "no" {
@@ -149,9 +137,7 @@ func TestDraftSkipsNoRecords(t *testing.T) {
 		path := writeFile(t, "x.csv", c.content)
 		d, err := Draft(path, DraftOptions{Label: "y"})
 		if c.want != "" {
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.FailDo(t, err, c.want, name)
 			continue
 		}
 		if err != nil {

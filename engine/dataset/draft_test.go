@@ -55,11 +55,7 @@ func TestDraft(t *testing.T) {
 			path := writeFile(t, c.file, content)
 			draft := must.Get(Draft(path, DraftOptions{Label: labels[c.name]}))(t)
 			text := draft.Schema
-			for _, w := range append(c.want, "!!!", "from_data") {
-				if !strings.Contains(string(text), w) {
-					t.Errorf("the draft lacks %q:\n%s", w, text)
-				}
-			}
+			must.Contain(t, string(text), append(c.want, "!!!", "from_data")...)
 			s := must.Get(ParseSchema(text))(t)
 			d := must.Get(Load(path, s, Options{}))(t, string(text))
 			if d.Records.Len() != c.n || d.Records.Dim() != c.d || !d.Schema().RangesFromData() {
@@ -88,11 +84,7 @@ func TestDraftArrays(t *testing.T) {
 		path := filepath.Join(dir, name)
 		draft := must.Get(Draft(path, DraftOptions{}))(t, name)
 		text := draft.Schema
-		for _, w := range want {
-			if !strings.Contains(string(text), w) {
-				t.Errorf("%s: the draft lacks %q:\n%s", name, w, text)
-			}
-		}
+		must.Contain(t, string(text), want...)
 		d := must.Get(Load(path, mustSchema(t, string(text)), Options{}))(t, name, string(text))
 		checkNorms(t, d.Records)
 	}
@@ -120,12 +112,8 @@ func TestDraftErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
-	if _, err := Draft(os.DevNull, DraftOptions{}); err == nil || !strings.Contains(err.Error(), "store its data") {
-		t.Errorf("got %v for a file that can be read only once", err)
-	}
-	if _, err := Draft(filepath.Join(t.TempDir(), "absent"), DraftOptions{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want os.ErrNotExist", err)
-	}
+	must.Fail(Draft(os.DevNull, DraftOptions{}))(t, "store its data", "a file that can be read only once")
+	must.Fail(Draft(filepath.Join(t.TempDir(), "absent"), DraftOptions{}))(t, os.ErrNotExist)
 }
 
 // A few texts among many numbers are missing values of a column of numbers; among few numbers, or
@@ -156,8 +144,6 @@ func TestDraftOfWordsAmongNumbers(t *testing.T) {
 		"many texts":  {func(i int) string { return []string{fmt.Sprint(i % 30), fmt.Sprintf("t%d", i)}[i%2] }, `"t7", "t9"], unknown: other`},
 	} {
 		draft := must.Get(Draft(writeFile(t, "x.csv", column(c.value)), DraftOptions{Label: "y", Decimal: map[bool]string{true: ","}[name == "commas"]}))(t, name)
-		if !strings.Contains(string(draft.Schema), c.want) {
-			t.Errorf("%s: want %q in\n%s", name, c.want, draft.Schema)
-		}
+		must.Contain(t, string(draft.Schema), c.want)
 	}
 }

@@ -104,9 +104,7 @@ columns:
 		t.Errorf("07 gave %v, %v", x, err)
 	}
 	for _, unknown := range []string{"8.0", "100", "007"} {
-		if _, err := e.Encode([]string{unknown}); err == nil {
-			t.Errorf("%q was accepted", unknown)
-		}
+		must.Err(e.Encode([]string{unknown}))(t, "%q was accepted", unknown)
 	}
 }
 
@@ -152,16 +150,12 @@ func TestSparseEncode(t *testing.T) {
 	e := mustEncoder(t, sparseSchema) // nonzeros 2, ranges [-1, 1], third [0, 10]
 	x := must.Get(e.Encode([]string{"0.5", "0", "5", "0", "0"}))(t)
 	for k, want := range []float64{0.5 / math.Sqrt2, 0, 0.5 / math.Sqrt2, 0, 0} {
-		if math.Abs(x[k]-want) > 1e-15 {
-			t.Errorf("got %v", x)
-		}
+		must.Near(t, x[k], want, 1e-15, "feature %d", k)
 	}
 	if e.NonZerosPerRow() != 2 || e.LabelValues() != 2 || mustEncoder(t, plainSchema).NonZerosPerRow() != 0 {
 		t.Error("wrong NonZerosPerRow")
 	}
-	if _, err := e.Encode([]string{"1", "1", "1", "0", "0"}); err == nil {
-		t.Error("three values were accepted where two are allowed")
-	}
+	must.Err(e.Encode([]string{"1", "1", "1", "0", "0"}))(t, "three values were accepted where two are allowed")
 	if names := e.FeatureNames(); !slices.Equal(names, []string{"f1", "f2", "third", "f4", "f5"}) {
 		t.Errorf("names %q", names)
 	}
@@ -183,9 +177,7 @@ func TestEncoderJSON(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`{}`, `{"data_id":"t","columns":[]}`, `[]`, `{"data_id":1}`} {
-		if err := json.Unmarshal([]byte(bad), new(Encoder)); err == nil {
-			t.Errorf("%s was accepted", bad)
-		}
+		must.ErrDo(t, json.Unmarshal([]byte(bad), new(Encoder)), "%s was accepted", bad)
 	}
 }
 
@@ -194,10 +186,6 @@ func TestEncoderCopiesSchema(t *testing.T) {
 	s := mustSchema(t, plainSchema)
 	e := must.Get(NewEncoder(s))(t)
 	s.Columns[0].Range[1] = 1e6
-	if got := e.Schema().Columns[0].Range[1]; got != 100 {
-		t.Errorf("range became %v", got)
-	}
-	if _, err := NewEncoder(nil); err == nil {
-		t.Error("a nil schema was accepted")
-	}
+	must.Equal(t, e.Schema().Columns[0].Range[1], 100, "range became")
+	must.Err(NewEncoder(nil))(t, "a nil schema was accepted")
 }

@@ -177,9 +177,7 @@ func TestParseErrorText(t *testing.T) {
 		`dataset: a.csv: bad`:                               {File: "a.csv", Rule: "bad"},
 		`dataset: column "x": bad`:                          {Column: "x", Rule: "bad"},
 	} {
-		if e.Error() != want {
-			t.Errorf("got %q, want %q", e.Error(), want)
-		}
+		must.Equal(t, e.Error(), want, "text")
 	}
 }
 

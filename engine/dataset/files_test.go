@@ -171,9 +171,7 @@ func TestListNeedsOneCopy(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	d, err := Load(dir, s, Options{})
 	runtime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	records := uint64(8 * 41 * d.Records.Len())
 	if used := after.TotalAlloc - before.TotalAlloc; used > records+8<<20 || d.Records.Len() != 4*n {
 		t.Errorf("%d bytes were allocated for %d of records", used, records)

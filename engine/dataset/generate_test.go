@@ -27,9 +27,7 @@ func TestSplit(t *testing.T) {
 		t.Error("parts are not in order")
 	}
 	again, _, _ := Split(10, 0.7, 1)
-	if !slices.Equal(train, again) {
-		t.Error("the same seed gave another split")
-	}
+	must.Same(t, train, again, "the same seed gave another split")
 	// Fixed for ever: results name a split by its seed.
 	if want := []int{0, 1, 2, 3, 5, 6, 8}; !slices.Equal(train, want) {
 		t.Errorf("train %v, want %v", train, want)
@@ -53,17 +51,13 @@ func TestSplitIsUniform(t *testing.T) {
 	count := make([]int, n)
 	for seed := range uint64(m) {
 		train, _, err := Split(n, 0.5, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		for _, i := range train {
 			count[i]++
 		}
 	}
 	for i, k := range count {
-		if math.Abs(float64(k)-m/2) > limit {
-			t.Errorf("record %d is in %d of %d training parts, want %d within %v", i, k, m, m/2, limit)
-		}
+		must.Near(t, float64(k), m/2, limit, "training parts of %d with record %d", m, i)
 	}
 	if m/2 <= limit {
 		t.Error("the control, a record in every training part, would pass")
@@ -92,14 +86,10 @@ func TestSyntheticClinical(t *testing.T) {
 		t.Errorf("another seed gave the same records (%v)", err)
 	}
 	for _, bad := range []int{-1, 0, 1} {
-		if _, err := SyntheticClinical(bad, 1); err == nil {
-			t.Errorf("%d records were accepted", bad)
-		}
+		must.Err(SyntheticClinical(bad, 1))(t, "%d records were accepted", bad)
 	}
 	broken := errors.New("broken disk")
-	if err := WriteSyntheticClinical(errWriter{broken}, 10, 1); !errors.Is(err, broken) {
-		t.Errorf("got %v, want the error of the writer", err)
-	}
+	must.FailDo(t, WriteSyntheticClinical(errWriter{broken}, 10, 1), broken)
 }
 
 type errWriter struct{ err error }
@@ -155,8 +145,6 @@ func TestSyntheticScores(t *testing.T) {
 		t.Errorf("the same seed gave other records (%v)", err)
 	}
 	for _, c := range [][2]int{{1, 5}, {5, 0}, {-1, 5}, {math.MaxInt / 8, 100}} {
-		if _, err := SyntheticScores(c[0], c[1], 1); err == nil {
-			t.Errorf("%v was accepted", c)
-		}
+		must.Err(SyntheticScores(c[0], c[1], 1))(t, "%v was accepted", c)
 	}
 }

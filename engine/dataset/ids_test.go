@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 // lookAlikes are pairs of ids of one person that exports and keyboards make.
@@ -56,21 +57,13 @@ func TestLookAlikeIDs(t *testing.T) {
 		} else if strings.Contains(err.Error(), pair[0]) || strings.Contains(err.Error(), pair[1]) {
 			t.Errorf("%s: the error shows an id: %v", name, err)
 		}
-		if err := CheckIDs(ids, "people.csv", "who", AllowLookAlikes); err != nil {
-			t.Errorf("%s, allowed: %v", name, err)
-		}
+		must.CheckDo(t, CheckIDs(ids, "people.csv", "who", AllowLookAlikes), name, ", allowed")
 	}
 	for name, pair := range notAlike {
-		if err := CheckIDs(pair[:], "people.csv", "who", RefuseLookAlikes); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, CheckIDs(pair[:], "people.csv", "who", RefuseLookAlikes), name)
 	}
-	if err := CheckIDs([]string{"a", "b", "a"}, "people.csv", "who", AllowLookAlikes); err == nil {
-		t.Error("equal ids were allowed")
-	}
-	if err := CheckIDs([]string{"a"}, "people.csv", "who", "perhaps"); err == nil {
-		t.Error("an unknown choice was accepted")
-	}
+	must.ErrDo(t, CheckIDs([]string{"a", "b", "a"}, "people.csv", "who", AllowLookAlikes), "equal ids were allowed")
+	must.ErrDo(t, CheckIDs([]string{"a"}, "people.csv", "who", "perhaps"), "an unknown choice was accepted")
 }
 
 // TestIDKey: the key of a key is itself, and every text has one.

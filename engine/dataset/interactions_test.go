@@ -155,9 +155,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 		case "pack":
 			_, err = Pack(&out, file, s, PackOptions{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if way == "scan" {
 			return all
 		}
@@ -208,13 +206,9 @@ func TestInteractionsRefused(t *testing.T) {
 		wide:                               "name fewer pairs",
 		"data_id: t\nfeatures: 3\nrange: [0, 1]\ninteractions: [[a, b]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
 	} {
-		if _, err := ParseSchema([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		must.Fail(ParseSchema([]byte(text)))(t, want)
 	}
-	if _, err := ParseSchema([]byte(strings.Replace(wide, "[a, b], ", "", 1))); err != nil {
-		t.Errorf("73 features: %v", err)
-	}
+	must.Check(ParseSchema([]byte(strings.Replace(wide, "[a, b], ", "", 1))))(t, "73 features")
 	if s := mustSchema(t, "data_id: t\ninteractions: [[1, no]]\ncolumns:\n  - {name: 1, range: [0, 1]}\n  - {name: no, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n"); s.Interactions[0][1] != "no" {
 		t.Errorf("names %q", s.Interactions)
 	}

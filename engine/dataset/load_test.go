@@ -93,17 +93,11 @@ func TestPredictWithoutLabel(t *testing.T) {
 		x, _ := tensors.FromRecords(with.Records)
 		for _, other := range []*Dataset{without, ignored} {
 			o, _ := tensors.FromRecords(other.Records)
-			if !slices.Equal(x.Float64s(), o.Float64s()) {
-				t.Errorf("%s: features differ: %v, %v", name, x, o)
-			}
+			must.Same(t, x.Float64s(), o.Float64s(), "%s: features", name)
 		}
-		if _, err := load(s, c.without, Options{}); err == nil {
-			t.Errorf("%s: training accepted a file without labels", name)
-		}
+		must.Err(load(s, c.without, Options{}))(t, "%s: training accepted a file without labels", name)
 	}
-	if _, err := load(mustSchema(t, plainSchema), "30,60,2\n", Options{Labels: LabelsOptional}); err == nil {
-		t.Error("a label that is there must be valid")
-	}
+	must.Err(load(mustSchema(t, plainSchema), "30,60,2\n", Options{Labels: LabelsOptional}))(t, "a label that is there must be valid")
 }
 
 func TestLIBSVM(t *testing.T) {
@@ -113,9 +107,7 @@ func TestLIBSVM(t *testing.T) {
 	if !slices.Equal(start, []int64{0, 2, 3, 3}) || !slices.Equal(index, []int32{0, 2, 4}) || len(value) != 3 || value[2] >= -0.7 {
 		t.Errorf("got %v %v %v", start, index, value)
 	}
-	if !slices.Equal(d.Records.Labels(), []float64{1, -1, -1}) {
-		t.Errorf("labels %v", d.Records.Labels())
-	}
+	must.Same(t, d.Records.Labels(), []float64{1, -1, -1}, "labels")
 
 	dense := mustSchema(t, denseSchema)
 	d = must.Get(load(dense, "1 1:1 2:10\n0 2:5\n", Options{}))(t)

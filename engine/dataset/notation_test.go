@@ -83,9 +83,7 @@ func TestNotations(t *testing.T) {
 	for _, format := range []string{schema.FormatCSV, FormatParquet} {
 		var b bytes.Buffer
 		_, out, err := Convert(path, s, &b, format, ConvertOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		d := must.Get(Load(writeFile(t, "x."+format, b.String()), out, Options{}))(t)
 		same("converted to "+format, d)
 	}
@@ -168,9 +166,7 @@ func TestEncodings(t *testing.T) {
 		schema := fmt.Sprintf("data_id: t\ncsv: {header: true, %s}\ncolumns:\n  - {name: größe, range: [0, 4]}\n  - {name: art, categories: [herb, süß]}\n  - {name: out, role: label, positive: yes}\n", options)
 		d, err := Load(path, mustSchema(t, schema), Options{})
 		if c.encoding == "wrong" {
-			if err == nil {
-				t.Errorf("%s: accepted", name)
-			}
+			must.ErrDo(t, err, "%s: accepted", name)
 			continue
 		}
 		if err != nil || d.Records.Len() != 2 || d.Positives != 1 {
@@ -187,9 +183,7 @@ func TestEncodings(t *testing.T) {
 	}
 	category := strings.Replace(headerSchema, "[f, m]", "[f, m, ä]", 1)
 	_, err := Load(writeFile(t, "x.csv", "age,sex,out\n30,f,yes\n40,\xe4,no\n"), mustSchema(t, category), Options{})
-	if err == nil || !strings.Contains(err.Error(), schema.RuleNotUTF8) {
-		t.Errorf("a category in Latin-1: %v", err)
-	}
+	must.FailDo(t, err, schema.RuleNotUTF8, "a category in Latin-1")
 }
 
 // TestNotData: what is no table is named.
@@ -214,9 +208,7 @@ func TestNotData(t *testing.T) {
 // TestUnknownCategory: a category that is not listed becomes all 0 if the schema says so, else an error.
 func TestUnknownCategory(t *testing.T) {
 	content := "age,sex,out\n30,f,yes\n40,x,no\n"
-	if _, err := Load(writeFile(t, "x.csv", content), mustSchema(t, headerSchema), Options{}); err == nil {
-		t.Error("an unknown category was accepted")
-	}
+	must.Err(Load(writeFile(t, "x.csv", content), mustSchema(t, headerSchema), Options{}))(t, "an unknown category was accepted")
 	s := mustSchema(t, strings.Replace(headerSchema, "[f, m]", "[f, m], unknown: other", 1))
 	path := writeFile(t, "y.csv", content)
 	d := must.Get(Load(path, s, Options{}))(t)

@@ -23,9 +23,7 @@ func TestWriteNPZ(t *testing.T) {
 		}
 		// The range maps the square to [-1, 1], and d features share the factor sqrt(3/d) = 1.
 		for i, v := range d.Records.Dense() {
-			if math.Abs(v*math.Sqrt(3)-r.Dense()[i]) > 1e-15 {
-				t.Errorf("%d: %g, want %g", i, v*math.Sqrt(3), r.Dense()[i])
-			}
+			must.Near(t, v*math.Sqrt(3), r.Dense()[i], 1e-15, "%d", i)
 		}
 	}
 }
@@ -68,7 +66,5 @@ func TestSyntheticAR1(t *testing.T) {
 	if auc := float64(wins) / float64(len(positive)) / float64(len(negative)); math.Abs(auc-0.86) > 0.01 {
 		t.Errorf("AUC of the alternating sum %g", auc)
 	}
-	if _, err := dataset.SyntheticAR1(1, 1, 1); err == nil {
-		t.Error("one record")
-	}
+	must.Err(dataset.SyntheticAR1(1, 1, 1))(t, "one record")
 }

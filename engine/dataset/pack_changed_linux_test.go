@@ -24,9 +24,7 @@ func TestPackChangedThroughAMapping(t *testing.T) {
 		runtime.Gosched()
 		b[packPage]--
 		d := must.Get(Load(name, storeSchema(t, "", RoleIgnore), Options{InMemory: inMemory}))(t)
-		if err := d.Pack.Unchanged(); err != nil {
-			t.Errorf("nothing was changed: %v", err)
-		}
+		must.CheckDo(t, d.Pack.Unchanged(), "nothing was changed")
 		b[packPage]++
 		if err := d.Pack.Unchanged(); errors.Is(err, source.ErrChanged) == inMemory {
 			t.Errorf("in memory %v: %v", inMemory, err)

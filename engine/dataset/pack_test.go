@@ -24,9 +24,7 @@ func packFile(t testing.TB, from string, s *Schema) (string, *Packed) {
 	var b bytes.Buffer
 	made := must.Get(Pack(&b, from, s, PackOptions{Folder: t.TempDir(), Prefix: "wait"}))(t)
 	name := writeFile(t, "data.dyadpack", b.Bytes())
-	if made.Bytes != int64(b.Len()) {
-		t.Errorf("%d bytes were written, and %d are said", b.Len(), made.Bytes)
-	}
+	must.Equal(t, made.Bytes, int64(b.Len()), "bytes that are said")
 	return name, made
 }
 
@@ -75,9 +73,7 @@ func rewrite(t *testing.T, name string, header func(*packHeader), section func(s
 	t.Helper()
 	all := must.Get(os.ReadFile(name))(t)
 	h, e, _, err := readPackHeader(bytes.NewReader(all), int64(len(all)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s := h.sections(e.Schema().IsNarrow())
 	if section != nil {
 		section(s, all)
@@ -121,9 +117,7 @@ func TestPackIsChecked(t *testing.T) {
 			return writeFile(t, "bad.dyadpack", text)
 		}
 		h, e, _, err := readPackHeader(bytes.NewReader(text), int64(len(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		at := h.sections(e.Schema().IsNarrow())
 		for what, place := range map[string]int64{
 			"feature": at.features.from + 3, "label": at.labels.from + 7, "hash": at.hashes.from + 1, "header": at.end + 5, "persons": at.persons.from, "groups": at.groups.from,
@@ -156,14 +150,10 @@ func TestPackIsChecked(t *testing.T) {
 			t.Errorf("%s: a pack made records public: %v", role, err)
 		}
 		refused("store", name, storeSchema(t, StoreFloat64, role), Options{}, "stores float32, but float64 was requested")
-		if err := Scan(name, s, Options{Persons: KeepPersons}, func(*Row) error { return nil }); err == nil || !strings.Contains(err.Error(), rulePackScan) {
-			t.Errorf("Scan: %v", err)
-		}
+		must.FailDo(t, Scan(name, s, Options{Persons: KeepPersons}, func(*Row) error { return nil }), rulePackScan, "Scan")
 
 		// By hand, with hashes that fit.
-		if _, err := Load(rewrite(t, name, nil, nil), s, Options{Persons: KeepPersons}); err != nil {
-			t.Errorf("%s: a pack that was put together again unchanged: %v", role, err)
-		}
+		must.Check(Load(rewrite(t, name, nil, nil), s, Options{Persons: KeepPersons}))(t, role, ": a pack that was put together again unchanged")
 		float := func(place int64, v float32) func(packSections, []byte) {
 			return func(_ packSections, all []byte) { copy(all[place:], pages.Bytes([]float32{v})) }
 		}
@@ -220,14 +210,10 @@ func TestOpenContent(t *testing.T) {
 func TestPackRefuses(t *testing.T) {
 	dir := t.TempDir()
 	sparse := mustSchema(t, "data_id: x\nfeatures: 3\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, positive: \"1\"}\n")
-	if _, err := Pack(new(bytes.Buffer), "none", sparse, PackOptions{Folder: dir}); err == nil || !strings.Contains(err.Error(), "dense") {
-		t.Errorf("sparse: %v", err)
-	}
+	must.Fail(Pack(new(bytes.Buffer), "none", sparse, PackOptions{Folder: dir}))(t, "dense", "sparse")
 	s := storeSchema(t, "", RoleIgnore)
 	name, _ := packFile(t, storeFile(t, 50), s)
-	if _, err := Pack(new(bytes.Buffer), name, s, PackOptions{Folder: dir}); err == nil || !strings.Contains(err.Error(), rulePackOfPack) {
-		t.Errorf("a pack of a pack: %v", err)
-	}
+	must.Fail(Pack(new(bytes.Buffer), name, s, PackOptions{Folder: dir}))(t, rulePackOfPack, "a pack of a pack")
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%d files are left, %v", len(left), err)
 	}
@@ -241,9 +227,7 @@ func FuzzPackHeader(f *testing.F) {
 	name, _ := packFile(f, file, s)
 	text := must.Get(os.ReadFile(name))(f)
 	_, _, header, err := readPackHeader(bytes.NewReader(text), int64(len(text)))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(header, int64(len(text)))
 	f.Add(bytes.Replace(header, []byte(`"rows":2`), []byte(`"rows":9223372036854775807`), 1), int64(len(text)))
 	f.Add(bytes.Replace(header, []byte(`"rows":2`), []byte(`"rows":-1`), 1), int64(len(text)))

@@ -10,6 +10,7 @@ import (
 
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 var fourIDs = []string{"anna", "ben", "cora", "dan"}
@@ -93,9 +94,7 @@ func TestLoadPairsErrors(t *testing.T) {
 			}
 		}
 	}
-	if _, err := loadPairs(t, "a.csv", head+good, PairOptions{True: "same", False: "same"}); err == nil {
-		t.Error("two equal values of a label were accepted")
-	}
+	must.Err(loadPairs(t, "a.csv", head+good, PairOptions{True: "same", False: "same"}))(t, "two equal values of a label were accepted")
 }
 
 func TestLoadPairsChecksIDs(t *testing.T) {
@@ -106,7 +105,5 @@ func TestLoadPairsChecksIDs(t *testing.T) {
 			t.Errorf("%v: %v", ids, err)
 		}
 	}
-	if _, err := LoadPairs("missing.csv", fourIDs, "people.csv", "who", likeness); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file: %v", err)
-	}
+	must.Fail(LoadPairs("missing.csv", fourIDs, "people.csv", "who", likeness))(t, os.ErrNotExist, "a missing file")
 }

@@ -167,9 +167,7 @@ func TestParquetErrorsForEveryWorkerCount(t *testing.T) {
 		if first == "" {
 			first = place
 		}
-		if place != first {
-			t.Errorf("%d workers: %s, one: %s", workers, place, first)
-		}
+		must.Equal(t, place, first, "%d workers", workers)
 	}
 }
 
@@ -256,13 +254,9 @@ columns:
 				errs++
 			}
 			for _, workers := range power.Of([]int{1, 3}, []int{1, 2, 3}) { // two below
-				if got := read(workers, strings.NewReader(text)); got != want {
-					t.Errorf("%s, schema %d, %d workers: got %.200s, want %.200s", name, which, workers, got, want)
-				}
+				must.Equal(t, read(workers, strings.NewReader(text)), want, "%s, schema %d, %d workers", name, which, workers)
 			}
-			if got := read(2, bytes.NewReader(zstded(t, text))); got != want {
-				t.Errorf("%s, schema %d, packed: got %.200s, want %.200s", name, which, got, want)
-			}
+			must.Equal(t, read(2, bytes.NewReader(zstded(t, text))), want, "%s, schema %d, packed", name, which)
 			broken := io.MultiReader(strings.NewReader(text), errReader{errors.New("disk")})
 			if one, two := read(0, broken), read(2, io.MultiReader(strings.NewReader(text), errReader{errors.New("disk")})); one != two {
 				t.Errorf("%s, schema %d: reader fails: got %.200s, want %.200s", name, which, two, one)
@@ -326,9 +320,7 @@ columns:
 				errs[part]++
 			}
 			for _, workers := range []int{1, 2, 5} {
-				if got := read(workers); got != want {
-					t.Errorf("%d kinds of numbers, %d workers: got %.200s, want %.200s", part, workers, got, want)
-				}
+				must.Equal(t, read(workers), want, "%d kinds of numbers, %d workers", part, workers)
 			}
 		}
 	}
@@ -417,7 +409,5 @@ func TestShortNumberHasTheBitsOfStrconv(t *testing.T) {
 	if short < 100_000 {
 		t.Errorf("%d of 300,000 numbers are short", short)
 	}
-	if n := testing.AllocsPerRun(100, func() { parse.Number([]byte("-12.0625")) }); n != 0 {
-		t.Errorf("a number costs %g allocations", n)
-	}
+	must.Equal(t, testing.AllocsPerRun(100, func() { parse.Number([]byte("-12.0625")) }), 0, "a number costs")
 }

@@ -68,9 +68,7 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 	}
 	for options, rule := range map[string]string{"persons: 4": ruleOtherPersons, "persons: 2": ruleOtherPersons} {
 		_, err := loadPersons(t, options, text, keep)
-		if err == nil || !strings.Contains(err.Error(), rule) {
-			t.Errorf("%s: %v", options, err)
-		}
+		must.FailDo(t, err, rule, options)
 	}
 	if _, err := loadPersons(t, "ids: public", "patient,age,ill\n\u200b,1,1\nb,1,0\n", keep); err == nil || !strings.Contains(err.Error(), ruleNoPerson) || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("an invisible id: %v", err)
@@ -81,22 +79,14 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 			t.Errorf("a missing id %q: %v", missing, err)
 		}
 	}
-	if _, err := loadPersons(t, "ids: public", "patient,age,ill\nNA,1,1\nb,1,0\n", keep); err != nil {
-		t.Errorf("an id that is not declared missing: %v", err)
-	}
-	if _, err := loadPersons(t, "ids: public", "patient,age,ill\nb,1,1\nB,1,0\n", keep); err == nil || !strings.Contains(err.Error(), ruleOnePerson) {
-		t.Errorf("one person: %v", err)
-	}
+	must.Check(loadPersons(t, "ids: public", "patient,age,ill\nNA,1,1\nb,1,0\n", keep))(t, "an id that is not declared missing")
+	must.Fail(loadPersons(t, "ids: public", "patient,age,ill\nb,1,1\nB,1,0\n", keep))(t, ruleOnePerson, "one person")
 	// Whoever does not ask for persons must not get rows.
 	for _, labels := range []LabelMode{LabelsRequired, LabelsOptional, LabelsIgnored} {
-		if _, err := loadPersons(t, "persons: 3", text, Options{Labels: labels}); err == nil || !strings.Contains(err.Error(), "role: person") {
-			t.Errorf("labels %d: %v, want a refusal", labels, err)
-		}
+		must.Fail(loadPersons(t, "persons: 3", text, Options{Labels: labels}))(t, "role: person", "labels ", labels)
 	}
 	s := mustSchema(t, fmt.Sprintf(personSchema, "persons: 3"))
-	if err := ScanReader("stream", strings.NewReader(text), s, Options{}, func(*Row) error { return nil }); err == nil || !strings.Contains(err.Error(), "role: person") {
-		t.Errorf("rows of a stream: %v, want a refusal", err)
-	}
+	must.FailDo(t, ScanReader("stream", strings.NewReader(text), s, Options{}, func(*Row) error { return nil }), "role: person", "rows of a stream")
 	d, err := loadPersons(t, "persons: 3", text, Options{Persons: IgnorePersons})
 	if err != nil || d.Records.ByPerson() || d.Records.Len() != 6 {
 		t.Errorf("rows: %v", err)
@@ -159,9 +149,7 @@ func TestPersonSchema(t *testing.T) {
 		"persons: 2.5":                        "whole number",
 		"persons: 7\nmax_rows_per_person: -1": "at least 1",
 	} {
-		if _, err := ParseSchema(fmt.Appendf(nil, personSchema, options)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", options, err, want)
-		}
+		must.Fail(ParseSchema(fmt.Appendf(nil, personSchema, options)))(t, want, options)
 	}
 	for _, text := range []string{
 		"data_id: a\npersons: 3\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n",
@@ -169,13 +157,9 @@ func TestPersonSchema(t *testing.T) {
 		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: y, role: label, positive: 1, negative: 0, others: drop}]\n",
 		"data_id: a\nids: public\nfeatures: 3\nrange: [0, 1]\ncolumns: [{name: p, role: person}, {name: y, role: label, positive: 1}]\n",
 	} {
-		if _, err := ParseSchema([]byte(text)); err == nil {
-			t.Errorf("accepted:\n%s", text)
-		}
+		must.Err(ParseSchema([]byte(text)))(t, "accepted:\n%s", text)
 	}
-	if _, err := ParseSchema([]byte("data_id: a\nrows_per_person: 4\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n")); err != nil {
-		t.Error(err)
-	}
+	must.Check(ParseSchema([]byte("data_id: a\nrows_per_person: 4\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n")))(t)
 }
 
 // Which group a person is in is public, and where its rows are is not: groups are numbered by the order of persons, and a person in two

@@ -101,16 +101,10 @@ func TestValidate(t *testing.T) {
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, position: 1, range: [0, 1]}\n  - {name: b, position: 1, range: [0, 1]}\n", "used twice"},
 	} {
 		_, err := ParseSchema([]byte(c.text))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want %q for\n%s", err, c.want, c.text)
-		}
+		must.FailDo(t, err, c.want)
 	}
 	_, err := ParseSchema([]byte("data_id: \"\"\ncolumns:\n  - {name: x, range: [1, 0]}\n"))
-	for _, want := range []string{"data_id", "lo < hi", "role: label"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want all problems, also %q", err, want)
-		}
-	}
+	must.FailDo(t, err, must.All{"data_id", "lo < hi", "role: label"}, "all problems")
 }
 
 // Words that YAML would read as numbers or booleans stay text.
@@ -124,20 +118,14 @@ columns:
 	if s.DataID != "007" || s.Columns[0].Name != "1" || s.Columns[1].Positive != "+1" || s.Columns[1].Negative != "-1.0" {
 		t.Errorf("got %+v", s)
 	}
-	if got := strings.Join(s.Columns[0].Categories, " "); got != "007 7 no ~ 1.50 0x10 .nan" {
-		t.Errorf("categories are %q", got)
-	}
+	must.Equal(t, strings.Join(s.Columns[0].Categories, " "), "007 7 no ~ 1.50 0x10 .nan", "categories")
 }
 
 func TestLoadSchema(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.yaml")
-	if _, err := LoadSchema(path); err == nil {
-		t.Error("an absent file must be an error")
-	}
+	must.Err(LoadSchema(path))(t, "an absent file must be an error")
 	put(t, path, "data_id: t\n")
-	if _, err := LoadSchema(path); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("got %v, want the file's name", err)
-	}
+	must.Fail(LoadSchema(path))(t, path)
 	put(t, path, plainSchema)
 	if s, err := LoadSchema(path); err != nil || len(s.Columns) != 3 {
 		t.Errorf("got %v, %v", s, err)

@@ -123,23 +123,15 @@ func TestFloat32OfPersons(t *testing.T) {
 	if err == nil {
 		want, err = want.PersonsOf(wide.Records)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	sameRecords(t, d.Records, want)
 }
 
 // A schema says float32 or float64, and float32 of dense records only.
 func TestStoreOfSchema(t *testing.T) {
 	s := storeSchema(t, "mmap", RoleIgnore)
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "float32") {
-		t.Errorf("store: mmap: %v", err)
-	}
+	must.FailDo(t, s.Validate(), "float32", "store: mmap")
 	sparse := "data_id: x\nfeatures: 3\nrange: [0, 1]\nstore: float32\ncolumns:\n  - {name: y, role: label, positive: \"1\"}\n"
-	if _, err := ParseSchema([]byte(sparse)); err == nil || !strings.Contains(err.Error(), "dense") {
-		t.Errorf("float32 of sparse records: %v", err)
-	}
-	if _, err := ParseSchema([]byte(strings.Replace(sparse, "features", "dense: true\nfeatures", 1))); err != nil {
-		t.Errorf("float32 of dense LIBSVM: %v", err)
-	}
+	must.Fail(ParseSchema([]byte(sparse)))(t, "dense", "float32 of sparse records")
+	must.Check(ParseSchema([]byte(strings.Replace(sparse, "features", "dense: true\nfeatures", 1))))(t, "float32 of dense LIBSVM")
 }

@@ -59,9 +59,7 @@ func TestVisits(t *testing.T) {
 	load := func(v Visits, schema string) (*Dataset, []byte, float64) {
 		t.Helper()
 		text, auc, err := v.Generate()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		s := mustSchema(t, schema)
 		d := must.Get(LoadReader("visits", bytes.NewReader(text), s, Options{Persons: KeepPersons}))(t)
 		return d, text, auc
@@ -75,9 +73,7 @@ func TestVisits(t *testing.T) {
 	if d.Records.Units() != v.Persons || d.Records.Len() != v.Rows || most != v.MaxRows || d.Schema().Public || d.Schema().RangesFromData() {
 		t.Errorf("%d persons, %d rows, up to %d", d.Records.Units(), d.Records.Len(), most)
 	}
-	if auc < .65 || auc > .85 {
-		t.Errorf("AUC of the generator: %v", auc)
-	}
+	must.Within(t, auc, .65, .85, "AUC of the generator")
 	for _, want := range []string{"PAT-", "pat-", "Pat-", " %;", "männlich", ";;", ".2019;"} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the file lacks %q", want)
@@ -135,8 +131,6 @@ func TestDraftOfPersons(t *testing.T) {
 		} else {
 			text = string(draft.Schema)
 		}
-		if !strings.Contains(text, want) {
-			t.Errorf("%s: %s", answer, text)
-		}
+		must.Contain(t, text, want)
 	}
 }

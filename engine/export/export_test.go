@@ -165,9 +165,7 @@ func TestGoSnippetScores(t *testing.T) {
 		cmd.Dir, cmd.Stdin = dir, bytes.NewReader(text)
 		cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
+		must.Do(t, err, string(out))
 		lines, differ := strings.Split(strings.TrimSpace(string(out)), "\n"), 0
 		if len(lines) != len(records) {
 			t.Fatalf("%d scores of %d records", len(lines), len(records))

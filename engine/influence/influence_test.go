@@ -218,16 +218,12 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 		}
 		uniform = max(uniform, largest)
 	}
-	if math.Abs(exact.Uniform-uniform) > 1e-6 {
-		t.Errorf("uniform stability %v, want %v", exact.Uniform, uniform)
-	}
+	must.Near(t, exact.Uniform, uniform, 1e-6, "uniform stability")
 	expected := 0.0
 	for j := range n {
 		expected = max(expected, slices.Max(ofPair[j][:]))
 	}
-	if math.Abs(exact.Expected-expected) > 1e-6 {
-		t.Errorf("the pair that changes most changes by %v in the mean, want %v", exact.Expected, expected)
-	}
+	must.Near(t, exact.Expected, expected, 1e-6, "the pair that changes most changes by")
 	// The mean of the largest changes is more than the largest mean: the test would see them mixed up.
 	if mean := stat.Mean(exact.Elastic, nil); !(mean > expected+1e-4 && exact.Uniform > expected+1e-4) {
 		t.Errorf("the mean of the largest changes is %v, the largest mean %v: the test cannot tell them apart", mean, expected)

@@ -130,9 +130,7 @@ func TestDeLongOfCopies(t *testing.T) {
 		size := float64(m * len(v))
 		want += m * sum / size / (size - 1)
 	}
-	if math.Abs(long.Variance/want-1) > 1e-12 {
-		t.Errorf("variance %v, want %v", long.Variance, want)
-	}
+	must.Near(t, long.Variance/want, 1, 1e-12, "variance over its definition")
 }
 
 // The ratings of 109 images of Hanley & McNeil 1982, Table I: 58 normal, 51
@@ -221,9 +219,7 @@ func TestSortKeys(t *testing.T) {
 			t.Errorf("keys of %v and %v are out of order", ordered[i], v)
 		}
 	}
-	if orderKey(math.Copysign(0, -1)) != orderKey(0) {
-		t.Error("-0 and 0 differ")
-	}
+	must.Equal(t, orderKey(math.Copysign(0, -1)), orderKey(0), "-0 and 0 differ")
 }
 
 func TestWideSum(t *testing.T) {

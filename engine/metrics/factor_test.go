@@ -110,11 +110,7 @@ func TestFactorErrors(t *testing.T) {
 	}
 	must.Err(FactorMetric(nil, 0))(t, "no features: accepted")
 	rec := records(t, []float64{900, 1}, []float64{1}, 2)
-	if _, err := Transform(rec, MetricFactor{Dim: 3, Rank: 1, L: make([]float64, 3)}); err == nil {
-		t.Error("a factor of another dimension was accepted")
-	}
-	if _, err := Transform(rec, MetricFactor{Dim: 2, Rank: 2, L: make([]float64, 2)}); err == nil {
-		t.Error("a factor without all its entries was accepted")
-	}
+	must.Err(Transform(rec, MetricFactor{Dim: 3, Rank: 1, L: make([]float64, 3)}))(t, "a factor of another dimension was accepted")
+	must.Err(Transform(rec, MetricFactor{Dim: 2, Rank: 2, L: make([]float64, 2)}))(t, "a factor without all its entries was accepted")
 	must.Err(Transform(rec, MetricFactor{Dim: 2, Rank: 1, L: []float64{1e308, 0}}))(t, "an overflow was accepted")
 }

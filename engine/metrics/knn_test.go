@@ -228,9 +228,7 @@ func TestKNNTiles(t *testing.T) {
 				if want == nil {
 					want = q.predicted
 				}
-				if !slices.Equal(q.predicted, want) {
-					t.Errorf("blocks of %d rows, or %v kernels, change the result", block, set.Variant())
-				}
+				must.Same(t, q.predicted, want, "blocks of %d rows, or %v kernels, change the result", block, set.Variant())
 			}
 		}
 	}
@@ -261,9 +259,7 @@ func TestKNNErrors(t *testing.T) {
 		"cancelled":   cancelled,
 		"left out":    tooFew,
 	} {
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		must.ErrDo(t, err, "%s: no error", name)
 	}
 }
 
@@ -436,8 +432,6 @@ func TestNeighboursOfPersons(t *testing.T) {
 		if twins && alone.Accuracy() < got.Accuracy()+0.2 {
 			t.Errorf("rows of their own: %v, of persons: %v", alone.Accuracy(), got.Accuracy())
 		}
-		if _, err := KNNLeaveOneOut(t.Context(), r, KNNOptions{K: r.Len() - 1}); err == nil {
-			t.Error("more neighbours than other persons have rows")
-		}
+		must.Err(KNNLeaveOneOut(t.Context(), r, KNNOptions{K: r.Len() - 1}))(t, "more neighbours than other persons have rows")
 	}
 }

@@ -93,9 +93,7 @@ func gradient(t *testing.T, members []engine.Team) []float64 {
 		sums[m.Rank()], err = gradients(e, p)
 		return err
 	}) {
-		if err != nil {
-			t.Fatalf("rank %d: %v", rank, err)
-		}
+		must.Do(t, err, "rank ", rank)
 	}
 	return sums[0]
 }
@@ -236,9 +234,7 @@ func TestTooManyLabels(t *testing.T) {
 		}
 		return team.Agree(context.Background(), m, k, own, nil)
 	}) {
-		if err == nil || !strings.Contains(err.Error(), "different labels") {
-			t.Errorf("rank %d: %v", rank, err)
-		}
+		must.FailDo(t, err, "different labels", "rank ", rank)
 	}
 }
 
@@ -301,16 +297,12 @@ func TestDigests(t *testing.T) {
 			}
 			return l.Stop()
 		}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		}
 		return got
 	}
 	for _, size := range []int{1, 2, 3, 40} {
-		if got := hash(size, r); got != want {
-			t.Errorf("%d ranks: digest %s, one process has %s", size, got, want)
-		}
+		must.Equal(t, hash(size, r), want, "%d ranks: digest", size)
 	}
 	x := append([]float64(nil), r.Dense()...)
 	x[8000*p.D] = math.Nextafter(x[8000*p.D], 0)
@@ -356,9 +348,7 @@ func TestRefusedAlone(t *testing.T) {
 		}
 		return l.Stop() // says if the team is lost
 	}) {
-		if err != nil {
-			t.Errorf("rank %d: %v", rank, err)
-		}
+		must.CheckDo(t, err, "rank ", rank)
 	}
 }
 

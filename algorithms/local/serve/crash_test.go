@@ -172,9 +172,7 @@ func killedServerAndClients(t *testing.T, p local.Protocol, kind string, kills i
 			t.Errorf("user %d remembers %d messages of epsilon %v", u, len(m.Messages()), m.Spent())
 		}
 		for _, a := range m.Messages() { // the one on the server is the one drawn
-			if n := len(slices.DeleteFunc(slices.Clone(log), func(line string) bool { return !strings.Contains(line, a.Message.Seed) })); n != 1 {
-				t.Errorf("user %d, epoch %d: the server has the message %d times", u, a.Epoch, n)
-			}
+			must.Equal(t, len(slices.DeleteFunc(slices.Clone(log), func(line string) bool { return !strings.Contains(line, a.Message.Seed) })), 1, "user %d, epoch %d: the server has the message", u, a.Epoch)
 		}
 	}
 	must.Equal(t, len(log), 2*users, "messages of the server")
@@ -292,9 +290,7 @@ func killedServer(t testing.TB, users, kills int) (rate float64, p99 time.Durati
 	}
 	_ = server.Process.Kill()
 	_ = server.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want, messages := replayed(t, dir, q)
 	if n == 0 || messages != 2*users || !final.Done || final.Visits != int64(2*users) || !slices.Equal(final.Model, want.W) || !slices.Equal(final.Average, want.Average()) {
 		t.Errorf("%d kills, %d messages in the log, final state %+v; want kills, %d messages and the state of a serial replay", n, messages, final, 2*users)

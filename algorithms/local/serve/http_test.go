@@ -214,9 +214,7 @@ func TestLogThatCannotBeWritten(t *testing.T) {
 	before := s.State()
 	serve.BreakLog(s)
 	for _, user := range []string{"b", "c", "b"} {
-		if _, err := s.Submit(ctx, submission(t, s.Plan(), before, user, 2)); !errors.Is(err, serve.ErrUnavailable) {
-			t.Errorf("user %s on a broken log: %v, want ErrUnavailable", user, err)
-		}
+		must.Fail(s.Submit(ctx, submission(t, s.Plan(), before, user, 2)))(t, serve.ErrUnavailable, "user ", user, " on a broken log")
 		if visits, _ := s.User(user); visits != 0 || !slices.Equal(s.State().Model, before.Model) || s.State().Visits != 1 {
 			t.Errorf("a message that is not on disk was counted: %+v", s.State())
 		}

@@ -109,9 +109,7 @@ func TestFetch(t *testing.T) {
 			if got, err := os.ReadFile(filepath.Join(dir, "x")); err != nil || !bytes.Equal(got, data) {
 				t.Errorf("the file differs (%v)", err)
 			}
-			if strings.Join(c.server.requests, ",") != strings.Join(c.requests, ",") {
-				t.Errorf("ranges %q, want %q", c.server.requests, c.requests)
-			}
+			must.Same(t, c.server.requests, c.requests, "ranges")
 			if files, _ := os.ReadDir(dir); len(files) != 1 {
 				t.Errorf("the folder has %v", files)
 			}
@@ -138,9 +136,7 @@ func TestFetchResumesLater(t *testing.T) {
 	if r, err := new(Fetcher).Fetch(context.Background(), file, dir); err != nil || !r.Checked {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if s.requests[1] != "bytes=32768-" {
-		t.Errorf("ranges %q", s.requests)
-	}
+	must.Equal(t, s.requests[1], "bytes=32768-", "ranges")
 }
 
 // A file that changed on the server between two calls is fetched anew.
@@ -241,9 +237,7 @@ func TestFetchUnpacks(t *testing.T) {
 				t.Error("gzip must stay, and its content be counted")
 			}
 		default:
-			if r.Bytes != 15 {
-				t.Errorf("bzip2: %q", got)
-			}
+			must.Equal(t, r.Bytes, 15, "bzip2: bytes of %q", got)
 		}
 	}
 }
@@ -253,7 +247,5 @@ func TestFetchCancelled(t *testing.T) {
 	cancel()
 	s := &server{content: content()}
 	_, err := (&Fetcher{Retries: 3, Pause: time.Hour}).Fetch(ctx, File{Name: "x", URL: start(t, s) + "/x"}, t.TempDir())
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	must.FailDo(t, err, context.Canceled)
 }
