@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"testing"
 
 	"dyad/engine/dataset/parquet"
@@ -25,14 +24,7 @@ func TestCSRIsLIBSVM(t *testing.T) {
 	if !got.Records.IsSparse() || got.Records.Len() != 3 {
 		t.Fatalf("%d records, sparse %v", got.Records.Len(), got.Records.IsSparse())
 	}
-	a, b := make([]float64, 5), make([]float64, 5)
-	for i := range 3 {
-		got.Records.Row(i, a)
-		want.Records.Row(i, b)
-		if !slices.Equal(a, b) || got.Records.Label(i) != want.Records.Label(i) {
-			t.Errorf("row %d: %v, want %v", i, a, b)
-		}
-	}
+	sameRecords(t, got.Records, want.Records)
 	m, err := Summarize("testdata/scipy_csr.npz", s, Options{})
 	if err != nil || m.Rows != 3 {
 		t.Errorf("%+v, %v", m, err)
@@ -123,11 +115,5 @@ func TestCSRErrors(t *testing.T) {
 }
 
 func FuzzCSR(f *testing.F) {
-	b := must.Get(os.ReadFile("testdata/scipy_csr.npz"))(f)
-	f.Add(string(b))
-	s := mustSchema(f, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
-	f.Fuzz(func(t *testing.T, content string) {
-		d, err := load(s, content, Options{Labels: LabelsOptional})
-		checkLoaded(t, d, err)
-	})
+	fuzzLoad(f, []string{"data_id: t\nformat: npz\nsparse: true\n" + csrColumns}, []Options{{Labels: LabelsOptional}}, string(must.Get(os.ReadFile("testdata/scipy_csr.npz"))(f)))
 }

@@ -2,9 +2,9 @@ package dataset
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"dyad/engine/dataset/schema"
@@ -60,19 +60,9 @@ func TestEncode(t *testing.T) {
 			}
 		}
 	}
-	var p *source.ParseError
-	for _, c := range []struct {
-		fields []string
-		column string
-	}{
-		{[]string{"", "9", "5", "f", "2", "a"}, "age"},
-		{[]string{"40", "9", "x", "f", "2", "a"}, "dose"},
-		{[]string{"40", "9", "5", "F", "2", "a"}, "sex"},
-		{[]string{"40"}, ""},
-	} {
-		if _, err := e.Encode(c.fields); !errors.As(err, &p) || p.Column != c.column {
-			t.Errorf("%q: got %v, want an error in column %q", c.fields, err, c.column)
-		}
+	for fields, want := range map[string]source.ParseError{",9,5,f,2,a": {Column: "age", Position: 1}, "40,9,x,f,2,a": {Column: "dose", Position: 3}, "40,9,5,F,2,a": {Column: "sex", Position: 4}, "40": {}} {
+		_, err := e.Encode(strings.Split(fields, ","))
+		wantRule(t, err, want, fields)
 	}
 }
 

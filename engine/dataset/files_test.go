@@ -223,30 +223,30 @@ func TestListErrors(t *testing.T) {
 	const header = "person,a,sex,out\n"
 	const row = "p1,0.5,f,1\n"
 	for name, c := range map[string]struct {
-		second string
-		o      Options
-		row    int
-		column string
-		rule   string
+		second   string
+		o        Options
+		row      int
+		column   string
+		position int
+		rule     string
 	}{
-		"value":       {header + row + row + "p1,7391x,f,1\n", Options{}, 4, "a", parse.RuleNotNumber},
-		"no header":   {row, Options{}, 1, "", ruleNotHeader},
-		"column":      {"person,a,gender,out\n" + row, Options{}, 1, "sex", "lacks this column"},
-		"labels":      {"person,a,sex\np1,1,f\n", Options{Labels: LabelsOptional}, 0, "out", ruleListMixed},
-		"empty":       {"", Options{}, 0, "", source.RuleEmpty},
-		"labels file": {header + row, Options{LabelsFile: "y.npy"}, 0, "", ruleListLabels},
+		"value":       {header + row + row + "p1,7391x,f,1\n", Options{}, 4, "a", 2, parse.RuleNotNumber},
+		"no header":   {row, Options{}, 1, "", 0, ruleNotHeader},
+		"column":      {"person,a,gender,out\n" + row, Options{}, 1, "sex", 0, "lacks this column"},
+		"labels":      {"person,a,sex\np1,1,f\n", Options{Labels: LabelsOptional}, 0, "out", 0, ruleListMixed},
+		"empty":       {"", Options{}, 0, "", 0, source.RuleEmpty},
+		"labels file": {header + row, Options{LabelsFile: "y.npy"}, 0, "", 0, ruleListLabels},
 	} {
 		dir := t.TempDir()
 		for i, text := range []string{header + strings.Repeat(row, 9), c.second, header + row} {
 			put(t, filepath.Join(dir, fmt.Sprint(i, ".csv")), text)
 		}
 		_, err := Load(dir, listSchema(t, schema.FormatCSV, schema.RoleID), c.o)
-		var p *source.ParseError
-		if !errors.As(err, &p) || p.Row != c.row || p.Column != c.column || !strings.Contains(p.Rule, c.rule) || strings.Contains(err.Error(), "7391x") {
-			t.Errorf("%s: %v, want row %d, column %q: %s", name, err, c.row, c.column, c.rule)
-		} else if want := filepath.Join(dir, "1.csv"); p.File != want && c.rule != ruleListLabels {
-			t.Errorf("%s: the error names %s, want %s", name, p.File, want)
+		want := source.ParseError{Row: c.row, Column: c.column, Position: c.position, Rule: c.rule}
+		if c.rule != ruleListLabels {
+			want.File = filepath.Join(dir, "1.csv")
 		}
+		wantRule(t, err, want, name)
 	}
 }
 

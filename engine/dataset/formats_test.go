@@ -13,7 +13,6 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/dataset/schema"
-	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/sparse"
 	"dyad/internal/must"
 )
@@ -71,16 +70,13 @@ func TestNamedFormatsAgree(t *testing.T) {
 	var want *Dataset
 	check := func(name string, d *Dataset, err error) {
 		t.Helper()
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			return
-		}
+		must.Do(t, err, name)
 		if want == nil {
 			want = d
 		}
-		if !slices.Equal(d.Records.Dense(), want.Records.Dense()) || !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) ||
-			!slices.Equal(d.Groups, []int32{0, 0, 1}) || d.GroupCount != 2 || d.Positives != 2 {
-			t.Errorf("%s: got %v, labels %v, groups %v", name, d.Records.Dense(), d.Records.Labels(), d.Groups)
+		sameRecords(t, d.Records, want.Records, name)
+		if !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) || !slices.Equal(d.Groups, []int32{0, 0, 1}) || d.GroupCount != 2 || d.Positives != 2 {
+			t.Errorf("%s: labels %v, groups %v", name, d.Records.Labels(), d.Groups)
 		}
 	}
 	for _, format := range []string{schema.FormatCSV, schema.FormatARFF, schema.FormatJSONL, FormatParquet} {
@@ -118,11 +114,8 @@ func TestArrayFormatsAgree(t *testing.T) {
 		"1.5,-2,0,1\n0.25,3,100,0\n,1,7,0\n4,5,6,1\n", Options{}))(t)
 	check := func(name string, d *Dataset, err error) {
 		t.Helper()
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if !slices.Equal(d.Records.Dense(), want.Records.Dense()) || !slices.Equal(d.Records.Labels(), want.Records.Labels()) {
-			t.Errorf("%s: got %v %v, want %v", name, d.Records.Dense(), d.Records.Labels(), want.Records.Dense())
-		}
+		must.Do(t, err, name)
+		sameRecords(t, d.Records, want.Records, name)
 	}
 	npz, npy := mustSchema(t, "data_id: t\nformat: npz\n"+rest), mustSchema(t, "data_id: t\nformat: npy\n"+rest)
 	open := mustSchema(t, "data_id: t\ndense: true\n"+rest)
@@ -213,20 +206,18 @@ func TestGradedLabels(t *testing.T) {
 		t.Errorf("libsvm without labels: %v (%v)", d, err)
 	}
 	for _, c := range []struct {
-		s                     *Schema
-		content, column, rule string
+		s               *Schema
+		content, column string
+		position        int
+		rule            string
 	}{
-		{s, "1,0,x\n2,7391,y\n", "y", schema.RuleLabelRange},
-		{s, "1,0,x\n2,a7391,y\n", "y", schema.RuleLabelNumber},
-		{s, "1,0,x\n2,nan,y\n", "y", schema.RuleLabelNumber},
-		{s, "1,2,x\n2,3,\n", "q", ruleNoGroup},
-		{svm, "1 qid:1 1:1\n2 1:1\n", "q", ruleNoGroup},
-		{svm, "1 qid:1 1:1\n2 qid:1 1:1 qid:7391\n", "", sparse.RuleQIDFirst},
+		{s, "1,0,x\n2,7391,y\n", "y", 2, schema.RuleLabelRange},
+		{s, "1,0,x\n2,a7391,y\n", "y", 2, schema.RuleLabelNumber},
+		{s, "1,0,x\n2,nan,y\n", "y", 2, schema.RuleLabelNumber},
+		{s, "1,2,x\n2,3,\n", "q", 3, ruleNoGroup},
+		{svm, "1 qid:1 1:1\n2 1:1\n", "q", 0, ruleNoGroup},
+		{svm, "1 qid:1 1:1\n2 qid:1 1:1 qid:7391\n", "", 0, sparse.RuleQIDFirst},
 	} {
-		_, err := load(c.s, c.content, Options{})
-		p, ok := err.(*source.ParseError)
-		if !ok || p.Column != c.column || p.Rule != c.rule || strings.Contains(err.Error(), "7391") {
-			t.Errorf("%q: got %v, want column %q: %s", c.content, err, c.column, c.rule)
-		}
+		checkRule(t, c.s, "x", c.content, Options{}, 2, c.column, c.position, c.rule)
 	}
 }

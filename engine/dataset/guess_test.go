@@ -51,10 +51,8 @@ func TestGuessedRoom(t *testing.T) {
 				t.Errorf("%s%s: %d rows are guessed of %d", name, ending, z.Rows, want.Records.Len())
 			}
 			for _, workers := range power.Of([]int{1, 3}, []int{1, 2, 3}) {
-				got, err := loadWith(workers, path, s, Options{})
-				if err != nil || !sameBits(got.Records.Dense(), want.Records.Dense()) || !sameBits(got.Records.Labels(), want.Records.Labels()) {
-					t.Errorf("%s%s, %d workers: other records: %v", name, ending, workers, err)
-				}
+				got := must.Get(loadWith(workers, path, s, Options{}))(t)
+				sameRecords(t, got.Records, want.Records, name, ending, " ", workers)
 			}
 		}
 	}

@@ -1,12 +1,15 @@
 package dataset
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"dyad/engine/dataset/source"
 	"dyad/internal/must"
 )
 
@@ -58,4 +61,33 @@ func put[T string | []byte](t testing.TB, path string, content T) string {
 func writeFile[T string | []byte](t testing.TB, name string, content T) string {
 	t.Helper()
 	return put(t, filepath.Join(t.TempDir(), name), content)
+}
+
+// wantRule reports an error of the test unless err is of the row, column and position of want, and of its file if it has one. The
+// rule of want must be part of that of err, which may not show 7391, the mark of values that are refused.
+func wantRule(t testing.TB, err error, want source.ParseError, what ...any) {
+	t.Helper()
+	var p *source.ParseError
+	if !errors.As(err, &p) || p.Row != want.Row || p.Column != want.Column || p.Position != want.Position || want.File != "" && p.File != want.File || !strings.Contains(p.Rule, want.Rule) || strings.Contains(p.Rule, "7391") {
+		t.Errorf("%s: got %v, want %+v", fmt.Sprint(what...), err, want)
+	}
+}
+
+// fuzzLoad loads each content by each schema with each of the options.
+func fuzzLoad(f *testing.F, schemas []string, options []Options, seeds ...string) {
+	for _, seed := range seeds {
+		f.Add(seed)
+	}
+	var parsed []*Schema
+	for _, text := range schemas {
+		parsed = append(parsed, mustSchema(f, text))
+	}
+	f.Fuzz(func(t *testing.T, content string) {
+		for _, s := range parsed {
+			for _, o := range options {
+				d, err := load(s, content, o)
+				checkLoaded(t, d, err)
+			}
+		}
+	})
 }

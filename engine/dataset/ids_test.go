@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -51,10 +50,9 @@ func TestLookAlikeIDs(t *testing.T) {
 	for name, pair := range lookAlikes {
 		ids := []string{"somebody else", pair[0], pair[1]}
 		_, err := LoadPairs("missing.csv", ids, "people.csv", "who", likeness)
-		var parse *source.ParseError
-		if !errors.As(err, &parse) || parse.File != "people.csv" || parse.Column != "who" || !strings.Contains(parse.Rule, "records 2 and 3") || !strings.Contains(parse.Rule, "allow") {
-			t.Errorf("%s: %v", name, err)
-		} else if strings.Contains(err.Error(), pair[0]) || strings.Contains(err.Error(), pair[1]) {
+		wantRule(t, err, source.ParseError{File: "people.csv", Column: "who", Rule: "records 2 and 3"}, name)
+		must.FailDo(t, err, "allow", name)
+		if strings.Contains(err.Error(), pair[0]) || strings.Contains(err.Error(), pair[1]) {
 			t.Errorf("%s: the error shows an id: %v", name, err)
 		}
 		must.CheckDo(t, CheckIDs(ids, "people.csv", "who", AllowLookAlikes), name, ", allowed")

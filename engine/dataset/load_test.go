@@ -48,9 +48,7 @@ func TestCSVForms(t *testing.T) {
 				content = string(gzipped(t, content))
 			}
 			got := must.Get(load(mustSchema(t, schema(c[0])), content, Options{}))(t, name)
-			if !slices.Equal(got.Records.Dense(), want.Records.Dense()) || !slices.Equal(got.Records.Labels(), want.Records.Labels()) {
-				t.Errorf("%s (gzip %v): got %v %v, want %v", name, zip, got.Records.Dense(), got.Records.Labels(), want.Records.Dense())
-			}
+			sameRecords(t, got.Records, want.Records, name, " (gzip ", zip, ")")
 		}
 	}
 }

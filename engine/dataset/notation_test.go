@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -52,18 +51,7 @@ func TestNotations(t *testing.T) {
 	want := must.Get(Load(writeFile(t, "p.csv", plain), p, Options{}))(t)
 	path := writeFile(t, "e.csv", european)
 	got := must.Get(Load(path, s, Options{}))(t)
-	same := func(what string, got *Dataset) {
-		t.Helper()
-		row, other := make([]float64, 3), make([]float64, 3)
-		for i := range want.Records.Len() {
-			want.Records.Row(i, row)
-			got.Records.Row(i, other)
-			if !slices.Equal(row, other) || want.Records.Label(i) != got.Records.Label(i) {
-				t.Errorf("%s: row %d is %v with label %v, want %v, %v", what, i, other, got.Records.Label(i), row, want.Records.Label(i))
-			}
-		}
-	}
-	same("loaded", got)
+	sameRecords(t, got.Records, want.Records, "loaded")
 	row := make([]float64, 3)
 	for i, line := range strings.Split(strings.TrimSpace(european), "\n")[1:] {
 		x, err := got.Encoder.Encode(strings.Split(line, ";")[:3])
@@ -85,7 +73,7 @@ func TestNotations(t *testing.T) {
 		_, out, err := Convert(path, s, &b, format, ConvertOptions{})
 		must.Do(t, err)
 		d := must.Get(Load(writeFile(t, "x."+format, b.String()), out, Options{}))(t)
-		same("converted to "+format, d)
+		sameRecords(t, d.Records, want.Records, "converted to ", format)
 	}
 }
 
@@ -194,13 +182,10 @@ func TestNotData(t *testing.T) {
 		"xls":    {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more"), sniff.RuleExcel, sniff.RuleExcel},
 		"folder": {folder, ruleNoFiles, source.RuleFolder},
 	} {
-		var p *source.ParseError
-		if _, err := Load(c.path, mustSchema(t, headerSchema), Options{}); !errors.As(err, &p) || p.Rule != c.want {
-			t.Errorf("%s loaded: %v", name, err)
-		}
-		if _, err := Draft(c.path, DraftOptions{}); !errors.As(err, &p) || p.Rule != c.drafted {
-			t.Errorf("%s drafted: %v", name, err)
-		}
+		_, err := Load(c.path, mustSchema(t, headerSchema), Options{})
+		wantRule(t, err, source.ParseError{File: c.path, Rule: c.want}, name, " loaded")
+		_, err = Draft(c.path, DraftOptions{})
+		wantRule(t, err, source.ParseError{File: c.path, Rule: c.drafted}, name, " drafted")
 	}
 	must.Get(os.Stat(filepath.Join(folder)))(t)
 }

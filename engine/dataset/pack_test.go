@@ -5,11 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/engine/dataset/source"
@@ -107,10 +105,7 @@ func TestPackIsChecked(t *testing.T) {
 			t.Helper()
 			o.Persons = KeepPersons
 			_, err := Load(name, s, o)
-			var p *source.ParseError
-			if !errors.As(err, &p) || p.File != name || !strings.Contains(p.Rule, rule) {
-				t.Errorf("%s, %s: %v, want %q", role, what, err, rule)
-			}
+			wantRule(t, err, source.ParseError{File: name, Rule: rule}, role, ", ", what)
 		}
 		write := func(text []byte) string {
 			t.Helper()

@@ -136,14 +136,9 @@ func TestParquetErrorsForEveryWorkerCount(t *testing.T) {
 	noPerson := visitFile(t, rows)
 	for _, workers := range []int{1, 2, 4} {
 		_, err := loadWith(workers, path, s, Options{Persons: KeepPersons})
-		var p *source.ParseError
-		if !errors.As(err, &p) || p.Row != 66_001 || p.Column != "a" || p.Position != 2 || p.Rule != parse.RuleNotFinite {
-			t.Errorf("%d workers: %v", workers, err)
-		}
+		wantRule(t, err, source.ParseError{Row: 66_001, Column: "a", Position: 2, Rule: parse.RuleNotFinite}, workers, " workers")
 		_, err = loadWith(workers, noPerson, s, Options{Persons: KeepPersons})
-		if !errors.As(err, &p) || p.Row != 66_001 || p.Column != "person" || p.Rule != ruleNoPerson {
-			t.Errorf("%d workers: %v", workers, err)
-		}
+		wantRule(t, err, source.ParseError{Row: 66_001, Column: "person", Position: 1, Rule: ruleNoPerson}, workers, " workers")
 		stop, seen := errors.New("stop"), 0
 		_, err = loadWith(workers, path, s, Options{Persons: KeepPersons, Progress: func(n int) error { seen = n; return stop }})
 		if err != stop || seen != progressRows {

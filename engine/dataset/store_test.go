@@ -41,15 +41,15 @@ func storeFile(t *testing.T, n int) string {
 }
 
 // sameRecords compares rows, labels and persons, to the bit.
-func sameRecords(t *testing.T, got, want *engine.Records) {
+func sameRecords(t *testing.T, got, want *engine.Records, what ...any) {
 	t.Helper()
 	if got.Len() != want.Len() || got.Units() != want.Units() || !slices.Equal(got.Labels(), want.Labels()) || !slices.Equal(got.FirstRows(), want.FirstRows()) {
-		t.Fatalf("%d rows of %d units, want %d of %d; or other labels or persons", got.Len(), got.Units(), want.Len(), want.Units())
+		t.Fatalf("%s: %d rows of %d units, want %d of %d; or other labels or persons", fmt.Sprint(what...), got.Len(), got.Units(), want.Len(), want.Units())
 	}
 	for i := range want.Len() {
 		x, y := got.Rows(nil, i, 1), want.Rows(nil, i, 1)
 		if !slices.EqualFunc(x, y, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
-			t.Fatalf("row %d is %v, want %v", i, x, y)
+			t.Fatalf("%s: row %d is %v, want %v", fmt.Sprint(what...), i, x, y)
 		}
 	}
 }

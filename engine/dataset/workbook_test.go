@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -129,14 +128,10 @@ func TestWorkbooksOfRealWriters(t *testing.T) {
 func TestFormulasWithoutResults(t *testing.T) {
 	for _, path := range []string{filepath.Join("testdata", "workbooks", "openpyxl-formulas.xlsx"), filepath.Join("testdata", "workbooks", "xlsxwriter-formulas.xlsx")} {
 		_, err := Draft(path, DraftOptions{})
-		var parse *source.ParseError
-		if !errors.As(err, &parse) || parse.Row != 2 || parse.Position != 3 || parse.Rule != workbook.RuleFormula {
-			t.Errorf("%s: %v", path, err)
-		}
+		wantRule(t, err, source.ParseError{File: path, Row: 2, Position: 3, Rule: workbook.RuleFormula})
 		s := mustSchema(t, "data_id: x\nformat: xlsx\ncsv: {header: true}\ncolumns:\n  - {name: Gewicht, range: [1, 300]}\n  - {name: Groesse, range: [0.5, 2.5]}\n  - {name: BMI, range: [5, 90], missing: {policy: middle}}\n  - {name: Tod, role: label, positive: ja}\n")
-		if _, err := Load(path, s, Options{}); !errors.As(err, &parse) || parse.Rule != workbook.RuleFormula {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err = Load(path, s, Options{})
+		wantRule(t, err, source.ParseError{File: path, Row: 2, Position: 3, Rule: workbook.RuleFormula})
 	}
 	book := excelize.NewFile() // whose results are the results of a spreadsheet program
 	for i, row := range [][]any{{"a", "b", "y"}, {1.5, 3.0, "ja"}, {2.5, 5.0, "nein"}, {4.25, 8.5, "ja"}, {4.25, 9.5, "nein"}} {
