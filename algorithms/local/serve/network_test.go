@@ -3,7 +3,6 @@ package serve_test
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -102,11 +101,9 @@ func TestClientOfANetwork(t *testing.T) {
 	p := networkProtocol(20)
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "study"), p)
-	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
-	defer server.Close()
 	memory := must.Get(serve.OpenMemory(filepath.Join(dir, "memory.json")))(t)
 	defer memory.Close()
-	c := serve.Client{Remote: serve.Remote{URL: server.URL}, User: "ann", Memory: memory, Limits: serve.Limits{Epsilon: 16}, Beat: time.Millisecond}
+	c := serve.Client{Remote: serve.Remote{URL: served(t, s, serve.HandlerOptions{})}, User: "ann", Memory: memory, Limits: serve.Limits{Epsilon: 16}, Beat: time.Millisecond}
 	z := engine.Record{X: []float64{0.5, -0.2, 0.1}, Y: 1}
 	for i, want := range []serve.Outcome{serve.Accepted, serve.Before} {
 		if a, err := c.Answer(context.Background(), z); err != nil || a.Outcome != want || a.Epsilon != 8 || a.Guarantee.Epsilon != 16 {
