@@ -260,18 +260,14 @@ func TestServerRefusesMessages(t *testing.T) {
 	}
 	done := q.Start()
 	done.Epoch, done.Visits = 4, 600
-	if q.Apply(done, []local.Message{{Takes: true}}) == nil {
-		t.Error("a message after the last epoch was accepted")
-	}
+	must.ErrDo(t, q.Apply(done, []local.Message{{Takes: true}}), "a message after the last epoch was accepted")
 	for name, bad := range map[string]*local.State{
 		"length":  {Epoch: 1, W: make([]float64, 2), Sum: make([]float64, 3)},
 		"visits":  {Epoch: 1, Visits: 200, W: make([]float64, 3), Sum: make([]float64, 3)},
 		"updates": {Epoch: 1, Visits: 5, Updates: 6, W: make([]float64, 3), Sum: make([]float64, 3)},
 		"NaN":     {Epoch: 1, W: []float64{math.NaN(), 0, 0}, Sum: make([]float64, 3)},
 	} {
-		if q.Validate(bad) == nil {
-			t.Errorf("a state with a wrong %s was accepted", name)
-		}
+		must.ErrDo(t, q.Validate(bad), "a state with a wrong %s was accepted", name)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -137,26 +136,18 @@ func TestConvertErrors(t *testing.T) {
 	}
 	full := errors.New("disk full")
 	for _, format := range bothFormats {
-		if _, _, err := Convert(in, s, failingWriter{full}, format, ConvertOptions{}); !errors.Is(err, full) {
-			t.Errorf("%s: got %v, want the error of the writer", format, err)
-		}
+		_, _, err := Convert(in, s, errWriter{full}, format, ConvertOptions{})
+		must.FailDo(t, err, full, format)
 	}
 }
-
-type failingWriter struct{ err error }
-
-func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
 // Scan allocates a bounded amount, however many rows there are.
 func TestScanMemory(t *testing.T) {
 	s := mustSchema(t, plainSchema)
 	path := writeFile(t, "big.csv", strings.Repeat("0.123456789,55.5,1\n3,4,0\n", 100_000))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
 	rows := 0
-	must.Do(t, Scan(path, s, Options{}, func(*Row) error { rows++; return nil }))
-	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; rows != 200_000 || got > 1<<20 {
+	got := allocated(t, func() error { return Scan(path, s, Options{}, func(*Row) error { rows++; return nil }) })
+	if rows != 200_000 || got > 1<<20 {
 		t.Errorf("%d rows, %d bytes allocated", rows, got)
 	}
 }

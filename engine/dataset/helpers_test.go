@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -90,4 +91,14 @@ func fuzzLoad(f *testing.F, schemas []string, options []Options, seeds ...string
 			}
 		}
 	})
+}
+
+// allocated are the bytes that f allocates.
+func allocated(t testing.TB, f func() error) uint64 {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	must.Do(t, f())
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
 }

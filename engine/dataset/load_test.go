@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"dyad/engine/dataset/source"
@@ -172,14 +173,10 @@ func TestLoadIOErrors(t *testing.T) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 	broken := errors.New("broken disk")
-	if _, err := LoadReader("file", readAfter("1,2,0\n", errReader{broken}), s, Options{}); !errors.Is(err, broken) || errors.As(err, &p) {
+	if _, err := LoadReader("file", readAfter("1,2,0\n", iotest.ErrReader(broken)), s, Options{}); !errors.Is(err, broken) || errors.As(err, &p) {
 		t.Errorf("got %v, want the error of the reader", err)
 	}
 }
-
-type errReader struct{ err error }
-
-func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
 // Load keeps about one copy of the data: the heap it allocates in all is below
 // 1.05 times the records plus buffers, where a text or a second copy would need
@@ -195,19 +192,12 @@ func TestLoadMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "big.csv")
 	line := strings.Repeat(",0.123456789", cols) + "\n"
 	put(t, path, strings.Repeat("1"+line+"0"+line, rows/2))
-	allocated := func(f func() error) uint64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		must.Do(t, f())
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
-	}
 	const data = rows * (cols + 1) * 8
 	buffers := uint64(runtime.GOMAXPROCS(0)) << 20 // of every worker; a second copy would be 6.7 MB
-	if got := allocated(func() error { _, err := Load(path, s, Options{}); return err }); got > data*21/20+buffers {
+	if got := allocated(t, func() error { _, err := Load(path, s, Options{}); return err }); got > data*21/20+buffers {
 		t.Errorf("Load allocated %d bytes for %d bytes of records", got, data)
 	}
-	got := allocated(func() error {
+	got := allocated(t, func() error {
 		f, err := os.Open(path)
 		if err != nil {
 			return err

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -252,8 +253,8 @@ columns:
 				must.Equal(t, read(workers, strings.NewReader(text)), want, "%s, schema %d, %d workers", name, which, workers)
 			}
 			must.Equal(t, read(2, bytes.NewReader(zstded(t, text))), want, "%s, schema %d, packed", name, which)
-			broken := io.MultiReader(strings.NewReader(text), errReader{errors.New("disk")})
-			if one, two := read(0, broken), read(2, io.MultiReader(strings.NewReader(text), errReader{errors.New("disk")})); one != two {
+			broken := io.MultiReader(strings.NewReader(text), iotest.ErrReader(errors.New("disk")))
+			if one, two := read(0, broken), read(2, io.MultiReader(strings.NewReader(text), iotest.ErrReader(errors.New("disk")))); one != two {
 				t.Errorf("%s, schema %d: reader fails: got %.200s, want %.200s", name, which, two, one)
 			}
 		}

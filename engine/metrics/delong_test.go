@@ -12,15 +12,6 @@ import (
 
 // slowPlacements are V10 (of the positives) and V01 (of the negatives).
 func slowPlacements(s, y []float64) (v10, v01 []float64) {
-	kernel := func(p, q float64) float64 {
-		switch {
-		case p > q:
-			return 1
-		case p == q:
-			return 0.5
-		}
-		return 0
-	}
 	for i := range s {
 		var sum, n float64
 		for j := range s {
@@ -29,9 +20,9 @@ func slowPlacements(s, y []float64) (v10, v01 []float64) {
 			}
 			n++
 			if y[i] > 0 {
-				sum += kernel(s[i], s[j])
+				sum += wins(s[i], s[j])
 			} else {
-				sum += kernel(s[j], s[i])
+				sum += wins(s[j], s[i])
 			}
 		}
 		if y[i] > 0 {
@@ -43,10 +34,9 @@ func slowPlacements(s, y []float64) (v10, v01 []float64) {
 	return v10, v01
 }
 
-// slowVariance is the sum over the classes of variance/size.
-func slowVariance(a, y []float64) (sum float64) {
-	v10, v01 := slowPlacements(a, y)
-	for _, v := range [][]float64{v10, v01} {
+// slowVariance is the sum over the classes of variance/size of their placements.
+func slowVariance(placements ...[]float64) (sum float64) {
+	for _, v := range placements {
 		var mean float64
 		for _, x := range v {
 			mean += x / float64(len(v))
@@ -96,7 +86,8 @@ func TestDeLongEqualsDefinition(t *testing.T) {
 		if err != nil || e.AUC != slowAUC(a, y) {
 			t.Fatalf("%+v, %v", e, err)
 		}
-		if want := slowVariance(a, y); !near(e.Variance, want, 1e-12) {
+		v10, v01 := slowPlacements(a, y)
+		if want := slowVariance(v10, v01); !near(e.Variance, want, 1e-12) {
 			t.Fatalf("variance %v, want %v", e.Variance, want)
 		}
 		if want := slowJackknife(a, y); !near(e.Variance, want, 1e-10) {

@@ -10,23 +10,29 @@ import (
 	"dyad/internal/must"
 )
 
+// wins is 1 if p is above q, and 1/2 if they are equal.
+func wins(p, q float64) float64 {
+	switch {
+	case p > q:
+		return 1
+	case p == q:
+		return 0.5
+	}
+	return 0
+}
+
 // slowAUC is the definition.
 func slowAUC(scores, labels []float64) float64 {
-	var u2, pairs int
+	var right, pairs float64
 	for i, p := range scores {
 		for j, q := range scores {
-			if labels[i] <= 0 || labels[j] > 0 {
-				continue
-			}
-			pairs++
-			if p > q {
-				u2 += 2
-			} else if p == q {
-				u2++
+			if labels[i] > 0 && labels[j] <= 0 {
+				pairs++
+				right += wins(p, q)
 			}
 		}
 	}
-	return float64(u2) / float64(2*pairs)
+	return right / pairs
 }
 
 func TestAUCEqualsDefinition(t *testing.T) {

@@ -11,14 +11,9 @@ import (
 func slowConcordance(s, y []float64, rows []int) (right, total float64) {
 	for _, i := range rows {
 		for _, j := range rows {
-			if y[i] <= y[j] {
-				continue
-			}
-			total++
-			if s[i] > s[j] {
-				right++
-			} else if s[i] == s[j] {
-				right += 0.5
+			if y[i] > y[j] {
+				total++
+				right += wins(s[i], s[j])
 			}
 		}
 	}
