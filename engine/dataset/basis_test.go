@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"dyad/engine/dataset/schema"
 	"dyad/internal/must"
 )
 
@@ -162,14 +161,6 @@ func checkFormula(t *testing.T, e *Encoder, fields [][]string, want [][]float64)
 	}
 	if clipped == 0 || clipped == len(fields) {
 		t.Errorf("%d of %d rows were clipped: the bound was not tried", clipped, len(fields))
-	}
-}
-
-// Every way to a record gives the same bits, whatever the rows around it are: line by line, quickly, in parallel, from Parquet.
-// Neighbouring files differ in the record that was replaced and in nothing else.
-func TestBasisIsAMapOfOneRecord(t *testing.T) {
-	for _, way := range []string{schema.FormatCSV, FormatParquet} {
-		checkMapOfOneRecord(t, basisSchema, way)
 	}
 }
 

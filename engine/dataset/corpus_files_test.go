@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -260,22 +261,9 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 		return f.writeJSON(t, dir)
 	}
 	var b bytes.Buffer
-	end := "\n"
-	if f.writer == "crlf" {
-		end = "\r\n"
-	}
-	for _, row := range rows {
-		for i, text := range row {
-			if i > 0 {
-				b.WriteString(f.delimiter)
-			}
-			if strings.ContainsAny(text, "\""+f.delimiter) {
-				text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
-			}
-			b.WriteString(text)
-		}
-		b.WriteString(end)
-	}
+	w := csv.NewWriter(&b)
+	w.Comma, w.UseCRLF = rune(f.delimiter[0]), f.writer == "crlf"
+	must.Do(t, w.WriteAll(rows))
 	text := b.Bytes()
 	switch f.writer {
 	case "bom":
@@ -285,33 +273,12 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 			text = coded
 		}
 	}
-	path := filepath.Join(dir, fmt.Sprintf("%d.csv", f.seed))
-	return put(t, path, text)
+	return put(t, filepath.Join(dir, fmt.Sprintf("%d.csv", f.seed)), text)
 }
 
-// writeJSON writes an object a row, with numbers as numbers or as the text that they are in other files.
+// writeJSON writes an object a row, with numbers as numbers or as the text that they are in other files. Half of these files are Parquet,
+// with numbers of "jsonl" as doubles.
 func (f *corpusFile) writeJSON(t *testing.T, dir string) string {
-	var b bytes.Buffer
-	for i := range f.rows {
-		row := map[string]any{}
-		for _, c := range f.columns {
-			row[c.name] = c.written(f, i)
-			if f.writer == "jsonl" && c.v != nil && c.kind != "date" && !math.IsNaN(c.v[i]) {
-				row[c.name] = c.v[i]
-			}
-		}
-		text := must.Get(json.Marshal(row))(t)
-		b.Write(append(text, '\n'))
-	}
-	if f.seed%2 == 0 { // half of these files are Parquet
-		return f.writeParquet(t, dir)
-	}
-	path := filepath.Join(dir, fmt.Sprintf("%d.jsonl", f.seed))
-	return put(t, path, b.Bytes())
-}
-
-// writeParquet writes the columns of writeJSON, numbers of "jsonl" as doubles.
-func (f *corpusFile) writeParquet(t *testing.T, dir string) string {
 	native := func(c *sheetColumn) bool { return f.writer == "jsonl" && c.v != nil && c.kind != "date" }
 	columns := parquet.Group{}
 	for _, c := range f.columns {
@@ -320,21 +287,25 @@ func (f *corpusFile) writeParquet(t *testing.T, dir string) string {
 			columns[c.name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
 		}
 	}
-	var b bytes.Buffer
+	var lines, b bytes.Buffer
 	w := parquet.NewGenericWriter[any](&b, parquet.NewSchema("corpus", columns))
 	for i := range f.rows {
-		row := map[string]any{}
+		row, object := map[string]any{}, map[string]any{}
 		for _, c := range f.columns {
-			switch {
-			case !native(c):
-				row[c.name] = c.written(f, i)
-			case !math.IsNaN(c.v[i]):
-				row[c.name] = c.v[i]
+			object[c.name] = c.written(f, i)
+			if native(c) && !math.IsNaN(c.v[i]) {
+				object[c.name] = c.v[i]
+			}
+			if !native(c) || !math.IsNaN(c.v[i]) {
+				row[c.name] = object[c.name]
 			}
 		}
 		must.Get(w.Write([]any{row}))(t)
+		lines.Write(append(must.Get(json.Marshal(object))(t), '\n'))
 	}
 	must.Do(t, w.Close())
-	path := filepath.Join(dir, fmt.Sprintf("%d.parquet", f.seed))
-	return put(t, path, b.Bytes())
+	if f.seed%2 == 0 {
+		return put(t, filepath.Join(dir, fmt.Sprintf("%d.parquet", f.seed)), b.Bytes())
+	}
+	return put(t, filepath.Join(dir, fmt.Sprintf("%d.jsonl", f.seed)), lines.Bytes())
 }

@@ -70,10 +70,7 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
+		must.Do(t, err, c.name)
 		d := must.Get(Load(path, s, Options{}))(t, c.name, string(draft.Schema))
 		must.Equal(t, len(d.Encoder.Columns()), c.columns, "%s: feature columns", c.name)
 		must.Equal(t, s.RangesFromData(), c.name != "answers", "%s: marked as from the data", c.name)
@@ -140,12 +137,7 @@ func TestDraftSkipsNoRecords(t *testing.T) {
 			must.FailDo(t, err, c.want, name)
 			continue
 		}
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if s, err := ParseSchema(d.Schema); err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if _, err := Load(path, s, Options{}); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, d.Schema)
-		}
+		must.Do(t, err, name)
+		must.Get(Load(path, mustSchema(t, string(d.Schema)), Options{}))(t, name, string(d.Schema))
 	}
 }

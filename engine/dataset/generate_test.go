@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/engine/metrics"
 	"dyad/internal/must"
 )
 
@@ -99,37 +100,16 @@ func (w errWriter) Write([]byte) (int, error) { return 0, w.err }
 func TestClinicalRealism(t *testing.T) {
 	const n = 20000
 	c := newCoins(1, clinicalStream)
-	type scored struct {
-		s   float64
-		pos bool
-	}
-	rows := make([]scored, n)
+	scores, labels, positive := make([]float64, n), make([]float64, n), 0.0
 	var line []byte
-	for i := range rows {
-		line, rows[i].s = clinicalRow(line[:0], c)
-		rows[i].pos = line[len(line)-1] == '1'
-	}
-	slices.SortFunc(rows, func(a, b scored) int {
-		if a.s < b.s {
-			return -1
-		}
-		return 1
-	})
-	var pos, neg, below float64
-	for _, r := range rows {
-		if r.pos {
-			pos++
-			below += neg
-		} else {
-			neg++
+	for i := range scores {
+		if line, scores[i] = clinicalRow(line[:0], c); line[len(line)-1] == '1' {
+			labels[i] = 1
+			positive++
 		}
 	}
-	if auc := below / (pos * neg); auc < 0.78 || auc > 0.82 {
-		t.Errorf("AUC %v, want about 0.8", auc)
-	}
-	if rate := pos / n; rate < 0.15 || rate > 0.35 {
-		t.Errorf("rate %v", rate)
-	}
+	must.Within(t, must.Get(metrics.AUC(scores, labels))(t), 0.78, 0.82, "AUC")
+	must.Within(t, positive/n, 0.15, 0.35, "rate")
 }
 
 func TestSyntheticScores(t *testing.T) {

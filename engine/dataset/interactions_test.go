@@ -115,6 +115,9 @@ func TestInteractionsHaveEqualNorms(t *testing.T) {
 func TestInteractionsAreAMapOfOneRecord(t *testing.T) {
 	for _, way := range []string{schema.FormatCSV, FormatParquet, "float32", "persons", "pack", "scan"} {
 		checkMapOfOneRecord(t, pairedSchema, way)
+		if way == schema.FormatCSV || way == FormatParquet {
+			checkMapOfOneRecord(t, basisSchema, way)
+		}
 	}
 }
 

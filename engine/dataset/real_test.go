@@ -57,10 +57,7 @@ func TestBenchSchemas(t *testing.T) {
 		t.Fatalf("found %d schemas, want at least 9 (%v)", len(files), err)
 	}
 	for _, f := range files {
-		s, err := LoadSchema(f)
-		if err != nil {
-			t.Error(err)
-		} else if s.BoundsFromData || s.Public {
+		if s := must.Get(LoadSchema(f))(t); s.BoundsFromData || s.Public {
 			t.Errorf("%s: a benchmark schema must have public ranges and private records", f)
 		}
 	}
@@ -91,7 +88,7 @@ func TestRealData(t *testing.T) {
 			}
 			s := must.Get(LoadSchema(filepath.Join(benchSchemas, c.schema+".yaml")))(t)
 			d := must.Get(Load(filepath.Join(realData, c.file), s, Options{}))(t)
-			if d.Records.Len() != c.n || d.Positives != c.positive || d.Negatives != c.n-c.positive || d.Records.Dim() != c.d {
+			if d.Records.Len() != c.n || d.Positives != c.positive || d.Negatives != c.n-c.positive || d.Records.Dim() != c.d || d.Records.IsSparse() != (c.schema == "a7a") {
 				t.Errorf("n %d, positive %d, d %d; want %d, %d, %d", d.Records.Len(), d.Positives, d.Records.Dim(), c.n, c.positive, c.d)
 			}
 			checkNorms(t, d.Records)
@@ -117,18 +114,6 @@ func TestPimaFormsAgree(t *testing.T) {
 		if y != rec[1].Label(i) {
 			t.Fatalf("label %d differs", i)
 		}
-	}
-}
-
-func TestA7aIsSparse(t *testing.T) {
-	needRealData(t)
-	s := must.Get(LoadSchema(filepath.Join(benchSchemas, "a7a.yaml")))(t)
-	for file, want := range map[string][2]int{"a7a.gz": {16100, 3918}, "a7a.t.gz": {16461, 3923}} {
-		d := must.Get(Load(filepath.Join(realData, "a7a", file), s, Options{}))(t)
-		if !d.Records.IsSparse() || d.Records.Dim() != 123 || d.Records.Len() != want[0] || d.Positives != want[1] {
-			t.Errorf("%s: n %d, positive %d, want %v", file, d.Records.Len(), d.Positives, want)
-		}
-		checkNorms(t, d.Records)
 	}
 }
 

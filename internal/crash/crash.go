@@ -21,8 +21,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"dyad/internal/must"
 )
 
 // env is the variable that makes a test binary run the program as a child with a fault. Only Main reads it.
@@ -216,10 +214,20 @@ type Child struct {
 // Start starts a child, which must end within a minute. The argument tmp is the child's folder for temporary files.
 func Start(t testing.TB, tmp string, s Spec) *Child {
 	t.Helper()
-	exe := must.Get(os.Executable())(t)
-	raw := must.Get(json.Marshal(s))(t)
-	told, childTells := must.Get2(os.Pipe())(t)
-	childWaits, on := must.Get2(os.Pipe())(t)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	exe, err := os.Executable()
+	must(err)
+	raw, err := json.Marshal(s)
+	must(err)
+	told, childTells, err := os.Pipe()
+	must(err)
+	childWaits, on, err := os.Pipe()
+	must(err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	command := append(slices.Clone(s.Launch), exe)
@@ -231,7 +239,7 @@ func Start(t testing.TB, tmp string, s Spec) *Child {
 		c.Cmd.Stdin, c.Cmd.Stderr = s.Terminal, s.Terminal
 	}
 	c.ExtraFiles = []*os.File{childTells, childWaits}
-	must.Do(t, c.Cmd.Start())
+	must(c.Cmd.Start())
 	childTells.Close()
 	childWaits.Close()
 	return c

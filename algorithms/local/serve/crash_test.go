@@ -99,6 +99,17 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
+// awaited returns the state of a server that may start within a few seconds.
+func awaited(ctx context.Context, r serve.Remote) (st serve.PublicState, err error) {
+	for range 100 {
+		if st, err = r.State(ctx); err == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return st, err
+}
+
 // A server is killed again and again, and clients lose their connections and are killed after
 // each of their stages. In the end every user has exactly one message in each epoch, no user
 // remembers two, and another server on the same directory has the same state.
@@ -149,13 +160,7 @@ func killedServerAndClients(t *testing.T, p local.Protocol, kind string, kills i
 		running = start()
 	}
 	<-done
-	var before serve.PublicState
-	err := errors.New("no answer")
-	for i := 0; err != nil && i < 100; i++ {
-		if before, err = (serve.Remote{URL: "http://" + address}).State(t.Context()); err != nil {
-			time.Sleep(50 * time.Millisecond)
-		}
-	}
+	before, err := awaited(t.Context(), serve.Remote{URL: "http://" + address})
 	if err != nil || !before.Done || before.Visits != int64(2*users) {
 		t.Errorf("final state %+v, %v, want %d visits", before, err, 2*users)
 	}
@@ -280,14 +285,7 @@ func killedServer(t testing.TB, users, kills int) (rate float64, p99 time.Durati
 	close(stop)
 	n := <-killed
 	seconds := time.Since(began).Seconds()
-	var final serve.PublicState
-	var err error
-	for range 200 {
-		if final, err = remote.State(ctx); err == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	final, err := awaited(ctx, remote)
 	_ = server.Process.Kill()
 	_ = server.Wait()
 	must.Do(t, err)

@@ -126,10 +126,7 @@ func TestFetchResumesLater(t *testing.T) {
 	s := &server{content: content(), cuts: 1, etag: `"v1"`}
 	url, dir := start(t, s), t.TempDir()
 	file := File{Name: "x", URL: url + "/x", SHA256: sum(s.content)}
-	_, err := new(Fetcher).Fetch(context.Background(), file, dir)
-	if err == nil || !strings.Contains(err.Error(), "continue") {
-		t.Fatalf("got %v, want an interrupted transfer", err)
-	}
+	must.Fail(new(Fetcher).Fetch(context.Background(), file, dir))(t, "continue", "an interrupted transfer")
 	if info, err := os.Stat(filepath.Join(dir, "x.part")); err != nil || info.Size() != 32768 {
 		t.Fatalf("the part is %v, %v", info, err)
 	}
@@ -143,9 +140,7 @@ func TestFetchResumesLater(t *testing.T) {
 func TestFetchNewVersion(t *testing.T) {
 	s := &server{content: content(), cuts: 1, etag: `"v1"`}
 	url, dir := start(t, s), t.TempDir()
-	if _, err := new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: url + "/x"}, dir); err == nil {
-		t.Fatal("the first call must be interrupted")
-	}
+	must.Err(new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: url + "/x"}, dir))(t, "the first call must be interrupted")
 	s.content, s.etag = bytes.Repeat([]byte("new"), 30000), `"v2"`
 	r, err := new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: url + "/x"}, dir)
 	if err != nil || r.SHA256 != sum(s.content) || r.Checked {
@@ -202,10 +197,7 @@ func TestFetchErrors(t *testing.T) {
 func TestFetchChecksTheCache(t *testing.T) {
 	dir := t.TempDir()
 	must.Do(t, os.WriteFile(filepath.Join(dir, "x"), []byte("other"), 0o600))
-	_, err := new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: "http://localhost/x", SHA256: sum(content())}, dir)
-	if !errors.Is(err, ErrWrongContent) || !strings.Contains(err.Error(), "delete") {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: "http://localhost/x", SHA256: sum(content())}, dir))(t, must.All{ErrWrongContent, "delete"})
 }
 
 func TestFetchUnpacks(t *testing.T) {
