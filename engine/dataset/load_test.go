@@ -123,12 +123,10 @@ func TestLoadersAgree(t *testing.T) {
 	if testing.Short() {
 		rows = 20000
 	}
-	fields := make([][]string, rows)
 	for i := range rows {
-		a, b := fmt.Sprint(c.below(200)), fmt.Sprint(c.below(3))
-		fields[i] = []string{a, b}
-		fmt.Fprintf(&csv, "%s,%s,%d\n", a, b, i%2)
-		fmt.Fprintf(&svm, "%d 1:%s 2:%s\n", 2*(i%2)-1, a, b)
+		a, b := c.below(200), c.below(3)
+		fmt.Fprintf(&csv, "%d,%d,%d\n", a, b, i%2)
+		fmt.Fprintf(&svm, "%d 1:%d 2:%d\n", 2*(i%2)-1, a, b)
 	}
 	sparse := "data_id: t\nfeatures: 2\nrange: [0, 100]\ncolumns: [{name: y, role: label, positive: 1}]\n"
 	for name, f := range map[string]struct{ schema, content string }{"csv": {plainSchema, csv.String()}, "libsvm": {sparse, svm.String()}} {
@@ -145,15 +143,8 @@ func TestLoadersAgree(t *testing.T) {
 			t.Errorf("%d progress calls, want %d", calls, want)
 		}
 		b := must.Get(load(s, f.content, Options{}))(t)
-		x, y := make([]float64, 2), make([]float64, 2)
-		for i := range rows {
-			a.Records.Row(i, x)
-			b.Records.Row(i, y)
-			want, err := a.Encoder.Encode(fields[i])
-			if err != nil || !slices.Equal(x, want) || !slices.Equal(y, want) || a.Records.Label(i) != b.Records.Label(i) {
-				t.Fatalf("%s row %d: Load %v, LoadReader %v, Encode %v (%v)", name, i, x, y, want, err)
-			}
-		}
+		sameRecords(t, b.Records, a.Records, name)
+		checkScan(t, f.content, s, a, name)
 	}
 }
 

@@ -59,15 +59,7 @@ func TestNotations(t *testing.T) {
 			t.Errorf("encoded row %d is %v, want %v (%v)", i, x, row, err)
 		}
 	}
-	i := 0
-	must.Do(t, Scan(path, s, Options{}, func(r *Row) error {
-		x, err := got.Encoder.EncodeRow(r)
-		if want.Records.Row(i, row); err != nil || !slices.Equal(x, row) {
-			t.Errorf("scanned row %d is %v, want %v (%v)", i, x, row, err)
-		}
-		i++
-		return nil
-	}))
+	checkScan(t, european, s, got)
 	for _, format := range []string{schema.FormatCSV, FormatParquet} {
 		var b bytes.Buffer
 		_, out, err := Convert(path, s, &b, format, ConvertOptions{})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -85,27 +86,8 @@ func TestFloat32RecordsAreRoundedOnes(t *testing.T) {
 	}
 	e := new(Encoder)
 	must.Do(t, e.UnmarshalJSON(text))
-	row := 0
-	err = Scan(name, s, Options{}, func(r *Row) error {
-		want := d.Records.Rows(nil, row, 1)
-		row++
-		x, err := e.EncodeRow(r)
-		if err != nil {
-			return err
-		}
-		fields := make([]string, len(r.Fields))
-		for k, f := range r.Fields {
-			fields[k] = string(f)
-		}
-		y, err := e.Encode(fields)
-		if err == nil && (!slices.Equal(x, want) || !slices.Equal(y, want)) {
-			err = fmt.Errorf("row %d: EncodeRow %v, Encode %v, Load %v", row, x, y, want)
-		}
-		return err
-	})
-	if err != nil || row != d.Records.Len() {
-		t.Errorf("%d rows, %v", row, err)
-	}
+	d.Encoder = e
+	checkScan(t, string(must.Get(os.ReadFile(name))(t)), s, d)
 }
 
 // Rows of persons are the same rows in float32 as in float64 and rounded.
