@@ -64,8 +64,8 @@ func writeFile[T string | []byte](t testing.TB, name string, content T) string {
 	return put(t, filepath.Join(t.TempDir(), name), content)
 }
 
-// wantRule reports an error of the test unless err is of the row, column and position of want, and of its file if it has one. The
-// rule of want must be part of that of err, which may not show 7391, the mark of values that are refused.
+// wantRule reports an error of the test unless err names the row, column and position of want, and its file if want has one. The rule
+// of err must contain the rule of want. It may not contain 7391, which marks the values that are refused.
 func wantRule(t testing.TB, err error, want source.ParseError, what ...any) {
 	t.Helper()
 	var p *source.ParseError
@@ -93,7 +93,7 @@ func fuzzLoad(f *testing.F, schemas []string, options []Options, seeds ...string
 	})
 }
 
-// allocated are the bytes that f allocates.
+// allocated returns the number of bytes that f allocates.
 func allocated(t testing.TB, f func() error) uint64 {
 	t.Helper()
 	var before, after runtime.MemStats

@@ -10,7 +10,7 @@ import (
 	"dyad/internal/must"
 )
 
-// wins is 1 if p is above q, and 1/2 if they are equal.
+// wins returns 1 if p is above q, 1/2 if they are equal, and 0 otherwise.
 func wins(p, q float64) float64 {
 	switch {
 	case p > q:

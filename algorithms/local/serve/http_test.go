@@ -21,7 +21,7 @@ import (
 	"dyad/internal/must"
 )
 
-// served is the address of a server of s until the end of the test.
+// served starts a server of s, which ends with the test, and returns its address.
 func served(t testing.TB, s *serve.Service, o serve.HandlerOptions) string {
 	t.Helper()
 	server := httptest.NewServer(serve.Handler(s, o))
@@ -29,7 +29,7 @@ func served(t testing.TB, s *serve.Service, o serve.HandlerOptions) string {
 	return server.URL
 }
 
-// post sends a message as JSON, with the token of a user if there is one, and returns the answer, whose refusal has a reason.
+// post sends a message as JSON, with the token of a user if there is one, and returns the status and the refusal. A refusal must have a reason.
 func post(t *testing.T, server, body, token string) (status int, refusal struct{ Error, Code string }) {
 	t.Helper()
 	q := must.Get(http.NewRequest(http.MethodPost, server+"/v1/messages", strings.NewReader(body)))(t)
@@ -47,7 +47,7 @@ func post(t *testing.T, server, body, token string) (status int, refusal struct{
 	return r.StatusCode, refusal
 }
 
-// posted is the status of a message without a token.
+// posted sends a message without a token and returns the status.
 func posted(t *testing.T, server, body string) int {
 	t.Helper()
 	status, _ := post(t, server, body, "")
