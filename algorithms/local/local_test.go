@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/internal/must"
@@ -69,14 +71,13 @@ func users(t *testing.T, n, d int, seed uint64) *engine.Records {
 }
 
 func accuracy(w []float64, r *engine.Records) float64 {
+	return accuracyOf(func(x []float64) float64 { return floats.Dot(w, x) }, r)
+}
+
+func accuracyOf(score func(x []float64) float64, r *engine.Records) float64 {
 	right, x := 0, make([]float64, r.Dim())
 	for i := range r.Len() {
-		r.Row(i, x)
-		s := 0.0
-		for k, v := range x {
-			s += w[k] * v
-		}
-		if s*r.Label(i) > 0 {
+		if r.Row(i, x); score(x)*r.Label(i) > 0 {
 			right++
 		}
 	}

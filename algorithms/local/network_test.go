@@ -333,14 +333,7 @@ func TestNetworksLearn(t *testing.T) {
 		}
 		q := plan(t, p)
 		st := must.Get(local.Simulate(context.Background(), q, train, privacy.NewSeededSource(1), nil))(t, m)
-		right, x := 0, make([]float64, 3)
-		for i := range test.Len() {
-			test.Row(i, x)
-			if forward(st.W, x, 8)*test.Label(i) > 0 {
-				right++
-			}
-		}
-		if a := float64(right) / float64(test.Len()); a < 0.9 {
+		if a := accuracyOf(func(x []float64) float64 { return forward(st.W, x, 8) }, test); a < 0.9 {
 			t.Errorf("%s: accuracy %v, want at least 0.9; linear models have 0.5", m, a)
 		}
 		if err := q.Validate(st); err != nil || !q.Fits(st.W, 1+1e-9) || !q.Fits(st.Average(), 1+1e-9) {

@@ -83,9 +83,15 @@ func sparseCopy(t testing.TB, r *engine.Records) *engine.Records {
 
 // gridRecords have features in {-3, ..., 3}: distances are exact, ties frequent.
 func gridRecords(t testing.TB, r *rand.Rand, n, d, classes int) *engine.Records {
+	return drawnRecords(t, r, n, d, classes, func() float64 { return float64(r.IntN(7) - 3) })
+}
+
+// drawnRecords draws every feature, and then every label among the classes.
+func drawnRecords(t testing.TB, r *rand.Rand, n, d, classes int, feature func() float64) *engine.Records {
+	t.Helper()
 	x, y := make([]float64, n*d), make([]float64, n)
 	for i := range x {
-		x[i] = float64(r.IntN(7) - 3)
+		x[i] = feature()
 	}
 	for i := range y {
 		y[i] = float64(r.IntN(classes))
@@ -158,17 +164,7 @@ func TestKNNEqualsDefinition(t *testing.T) {
 func TestKNNMetric(t *testing.T) {
 	r := rand.New(rand.NewPCG(22, 3))
 	const d, n = 9, 120
-	make3 := func() *engine.Records {
-		x, y := make([]float64, n*d), make([]float64, n)
-		for i := range x {
-			x[i] = r.NormFloat64()
-		}
-		for i := range y {
-			y[i] = float64(r.IntN(3))
-		}
-		return records(t, x, y, d)
-	}
-	train, test := make3(), make3()
+	train, test := drawnRecords(t, r, n, d, 3, r.NormFloat64), drawnRecords(t, r, n, d, 3, r.NormFloat64)
 	for _, rank := range []int{1, 4, d} {
 		w := randomPSD(r, d, rank)
 		got, err := KNN(context.Background(), train, test, KNNOptions{Metric: w})
@@ -315,17 +311,8 @@ func BenchmarkKNN1e4x1e4d32(b *testing.B) {
 func TestKNNFarFromOrigin(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 3))
 	const n, d = 300, 20
-	make1 := func() *engine.Records {
-		x, y := make([]float64, n*d), make([]float64, n)
-		for i := range x {
-			x[i] = 200 + 0x1p-24*r.NormFloat64()
-		}
-		for i := range y {
-			y[i] = float64(r.IntN(10))
-		}
-		return records(t, x, y, d)
-	}
-	train, test := make1(), make1()
+	far := func() float64 { return 200 + 0x1p-24*r.NormFloat64() }
+	train, test := drawnRecords(t, r, n, d, 10, far), drawnRecords(t, r, n, d, 10, far)
 	got, err := KNN(context.Background(), train, test, KNNOptions{K: 1})
 	want := slowKNN(train, test, nil, 1, false)
 	if err != nil || !slices.Equal(got.Predicted, want) {
