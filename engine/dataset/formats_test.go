@@ -68,15 +68,16 @@ func TestNamedFormatsAgree(t *testing.T) {
 		FormatParquet:      {"x.parquet", parquetFile(t, patients()...)},
 	}
 	var want *Dataset
-	check := func(name string, d *Dataset, err error) {
-		t.Helper()
-		must.Do(t, err, name)
-		if want == nil {
-			want = d
-		}
-		sameRecords(t, d.Records, want.Records, name)
-		if !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) || !slices.Equal(d.Groups, []int32{0, 0, 1}) || d.GroupCount != 2 || d.Positives != 2 {
-			t.Errorf("%s: labels %v, groups %v", name, d.Records.Labels(), d.Groups)
+	check := func(name string) func(d *Dataset, err error) {
+		return func(d *Dataset, err error) {
+			must.Do(t, err, name)
+			if want == nil {
+				want = d
+			}
+			sameRecords(t, d.Records, want.Records, name)
+			if !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) || !slices.Equal(d.Groups, []int32{0, 0, 1}) || d.GroupCount != 2 || d.Positives != 2 {
+				t.Errorf("%s: labels %v, groups %v", name, d.Records.Labels(), d.Groups)
+			}
 		}
 	}
 	for _, format := range []string{schema.FormatCSV, schema.FormatARFF, schema.FormatJSONL, FormatParquet} {
@@ -90,17 +91,12 @@ func TestNamedFormatsAgree(t *testing.T) {
 			open = mustSchema(t, "data_id: t\ncsv: {header: true}"+namedColumns)
 		}
 		for _, s := range []*Schema{named, open} {
-			d, err := Load(writeFile(t, f.name, f.content), s, Options{})
-			check(f.name, d, err)
-			d, err = Load(writeFile(t, "without-extension", f.content), s, Options{})
-			check(f.name+" by content", d, err)
-			d, err = load(s, f.content, Options{})
-			check(f.name+" from a reader", d, err)
+			check(f.name)(Load(writeFile(t, f.name, f.content), s, Options{}))
+			check(f.name + " by content")(Load(writeFile(t, "without-extension", f.content), s, Options{}))
+			check(f.name + " from a reader")(load(s, f.content, Options{}))
 			if format != FormatParquet {
-				d, err = Load(writeFile(t, f.name+".gz", string(gzipped(t, f.content))), s, Options{})
-				check(f.name+".gz", d, err)
-				d, err = Load(writeFile(t, f.name+".zst", string(zstded(t, f.content))), s, Options{})
-				check(f.name+".zst", d, err)
+				check(f.name + ".gz")(Load(writeFile(t, f.name+".gz", string(gzipped(t, f.content))), s, Options{}))
+				check(f.name + ".zst")(Load(writeFile(t, f.name+".zst", string(zstded(t, f.content))), s, Options{}))
 			}
 		}
 	}
@@ -112,37 +108,32 @@ func TestArrayFormatsAgree(t *testing.T) {
 	const rest = "features: 3\nrange: [-5, 5]\ncolumns:\n  - {name: y, role: label, positive: 1, negative: 0}\n  - {name: third, position: 3, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: first, position: 1, range: [0, 4], missing: {policy: middle}}\n"
 	want := must.Get(load(mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 4], missing: {policy: middle}}\n  - {name: b, range: [-5, 5]}\n  - {name: c, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: y, role: label, positive: 1}\n"),
 		"1.5,-2,0,1\n0.25,3,100,0\n,1,7,0\n4,5,6,1\n", Options{}))(t)
-	check := func(name string, d *Dataset, err error) {
-		t.Helper()
-		must.Do(t, err, name)
-		sameRecords(t, d.Records, want.Records, name)
+	check := func(name string) func(d *Dataset, err error) {
+		return func(d *Dataset, err error) {
+			must.Do(t, err, name)
+			sameRecords(t, d.Records, want.Records, name)
+		}
 	}
 	npz, npy := mustSchema(t, "data_id: t\nformat: npz\n"+rest), mustSchema(t, "data_id: t\nformat: npy\n"+rest)
 	open := mustSchema(t, "data_id: t\ndense: true\n"+rest)
 	for _, s := range []*Schema{npz, open} {
-		d, err := Load("testdata/numpy_stored.npz", s, Options{})
-		check("stored", d, err)
-		d, err = Load("testdata/numpy_fortran.npz", s, Options{})
-		check("fortran", d, err)
+		check("stored")(Load("testdata/numpy_stored.npz", s, Options{}))
+		check("fortran")(Load("testdata/numpy_fortran.npz", s, Options{}))
 	}
 	for _, s := range []*Schema{npy, open} {
-		d, err := Load("testdata/X_numpy.npy", s, Options{})
-		check("npy", d, err)
-		d, err = Load("testdata/X_numpy.npy", s, Options{LabelsFile: "testdata/y_numpy.npy"})
-		check("npy, labels named", d, err)
+		check("npy")(Load("testdata/X_numpy.npy", s, Options{}))
+		check("npy, labels named")(Load("testdata/X_numpy.npy", s, Options{LabelsFile: "testdata/y_numpy.npy"}))
 	}
 	content := must.Get(os.ReadFile("testdata/X_numpy.npy"))(t)
 	for ext, packed := range map[string][]byte{".gz": gzipped(t, string(content)), ".zst": zstded(t, string(content))} {
-		d, err := Load(writeFile(t, "X.npy"+ext, string(packed)), npy, Options{LabelsFile: "testdata/y_numpy.npy"})
-		check("npy"+ext, d, err)
+		check("npy" + ext)(Load(writeFile(t, "X.npy"+ext, string(packed)), npy, Options{LabelsFile: "testdata/y_numpy.npy"}))
 	}
-	d, err := LoadReader("testdata/X_numpy.npy", bytes.NewReader(content), npy, Options{})
-	check("npy from a reader", d, err)
-	if d, err = Load(writeFile(t, "Z.npy", string(content)), npy, Options{Labels: LabelsOptional}); err != nil || d.HasLabels {
+	check("npy from a reader")(LoadReader("testdata/X_numpy.npy", bytes.NewReader(content), npy, Options{}))
+	if d, err := Load(writeFile(t, "Z.npy", string(content)), npy, Options{Labels: LabelsOptional}); err != nil || d.HasLabels {
 		t.Errorf("without labels: %v", err)
 	}
 	grouped := mustSchema(t, "data_id: t\nformat: npz\n"+rest+"  - {name: query, role: group}\n")
-	if d, err = Load("testdata/numpy_fortran.npz", grouped, Options{}); err != nil || !slices.Equal(d.Groups, []int32{0, 0, 1, 1}) {
+	if d, err := Load("testdata/numpy_fortran.npz", grouped, Options{}); err != nil || !slices.Equal(d.Groups, []int32{0, 0, 1, 1}) {
 		t.Errorf("groups %v (%v)", d, err)
 	}
 }

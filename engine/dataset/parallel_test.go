@@ -21,6 +21,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/internal/must"
 	"dyad/internal/pages"
@@ -212,6 +213,18 @@ func csvCases() map[string]string {
 	}
 }
 
+// readBy describes what is read by so many workers, or row by row by none: the records and the calls of Progress, or the error.
+func readBy(workers int, r io.Reader, s *Schema) string {
+	var calls []int
+	o := Options{KeepIDs: s.ColumnOf(schema.RoleID) != nil, Persons: KeepPersons, Progress: func(n int) error { calls = append(calls, n); return nil }, rowByRow: workers == 0}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(workers, 1)))
+	d, err := LoadReader("file", r, s, o)
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	return fmt.Sprintf("%x %d %d %d %d %d %d %v", sumOf(d), d.Records.Len(), d.Records.Units(), d.Positives, d.GroupCount, len(d.IDs), len(d.Groups), calls) + fmt.Sprint(d.IDs, d.Groups)
+}
+
 // Every file of csvCases gives the same records or the same error, and the same calls of
 // Progress, for every number of workers as read row by row, in one piece or in small ones,
 // packed or not.
@@ -235,16 +248,7 @@ columns:
 			if !power.Full() && which != len(name)%3 {
 				continue
 			}
-			read := func(workers int, r io.Reader) string {
-				var calls []int
-				o := Options{KeepIDs: s == byRow, Persons: KeepPersons, Progress: func(n int) error { calls = append(calls, n); return nil }, rowByRow: workers == 0}
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(workers, 1)))
-				d, err := LoadReader("file", r, s, o)
-				if err != nil {
-					return fmt.Sprint(err)
-				}
-				return fmt.Sprintf("%x %d %d %d %d %d %d %v", sumOf(d), d.Records.Len(), d.Records.Units(), d.Positives, d.GroupCount, len(d.IDs), len(d.Groups), calls) + fmt.Sprint(d.IDs, d.Groups)
-			}
+			read := func(workers int, r io.Reader) string { return readBy(workers, r, s) }
 			want := read(0, strings.NewReader(text))
 			if strings.HasPrefix(want, "dataset") {
 				errs++
@@ -303,20 +307,12 @@ columns:
 			}
 			text := b.String()
 			text = text[:len(text)-rng.IntN(len(end)+2)]
-			read := func(workers int) string {
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(workers, 1)))
-				d, err := LoadReader("file", strings.NewReader(text), s, Options{KeepIDs: true, rowByRow: workers == 0})
-				if err != nil {
-					return err.Error()
-				}
-				return fmt.Sprintf("%x %d %d %v", sumOf(d), d.Records.Len(), d.Positives, d.IDs)
-			}
-			want := read(0)
+			want := readBy(0, strings.NewReader(text), s)
 			if strings.HasPrefix(want, "dataset") {
 				errs[part]++
 			}
 			for _, workers := range []int{1, 2, 5} {
-				must.Equal(t, read(workers), want, "%d kinds of numbers, %d workers", part, workers)
+				must.Equal(t, readBy(workers, strings.NewReader(text), s), want, "%d kinds of numbers, %d workers", part, workers)
 			}
 		}
 	}
