@@ -93,7 +93,7 @@ func TestDraftAnswerErrors(t *testing.T) {
 		_, err := Draft(writeFile(t, "x.csv", c.content), c.o)
 		must.FailDo(t, err, c.want, c.o)
 	}
-	for text, want := range map[string]string{"a: {range: 5}": "answers", "- a": "answers", "a: {label: 1}": "answers"} {
+	for text, want := range map[string]string{"a: {range: 5}": "answers", "- a": "answers", "a: {label: 1}": "answers", "a: {rang: [0, 1]}": "did you mean range?"} {
 		must.Fail(ParseAnswers([]byte(text)))(t, want, text)
 	}
 	answers, err := ParseAnswers([]byte("age: {range: [18, 110]}\nsex: {categories: [f, no], unknown: other}\n"))

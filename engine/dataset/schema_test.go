@@ -12,8 +12,8 @@ import (
 // Syntax errors and unknown keys carry the line.
 func TestParseSchemaSyntax(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"data_id: a\ncolumms: []\n", `line 2, position 1: unknown field "columms"`},
-		{"data_id: a\ncolumns:\n  - {name: x, rang: [0, 1]}\n", `line 3, position 15: unknown field "rang"`},
+		{"data_id: a\ncolumms: []\n", `line 2, position 1: unknown field "columms"; did you mean columns?`},
+		{"data_id: a\ncolumns:\n  - {name: x, rang: [0, 1]}\n", `line 3, position 15: unknown field "rang"; did you mean range?`},
 		{"data_id: a\ndata_id: b\n", "line 2, position 1: "},
 		{"data_id: [\n", "line 1, position 10: "},
 		{"- a\n", "line 1, position 1: "},
