@@ -141,8 +141,8 @@ type CSVOptions struct {
 
 // ArrayNames holds the names of the arrays in an NPZ file. If a name is empty, its default applies.
 type ArrayNames struct {
-	X     string `json:"x,omitempty"`         // array of n x d features; default "X"
-	Y     string `json:"y,omitempty"`         // array of n labels; default "y"
+	X     string `json:"x,omitempty"`     // array of n x d features; default "X"
+	Y     string `json:"y,omitempty"`     // array of n labels; default "y"
 	Group string `json:"group,omitempty"` // array of n whole numbers; default "group"
 	// Person is the name of the array with the ids of persons, which are n whole numbers. The default is "person".
 	Person string `json:"person,omitempty"`
