@@ -25,10 +25,7 @@ func TestCSRIsLIBSVM(t *testing.T) {
 		t.Fatalf("%d records, sparse %v", got.Records.Len(), got.Records.IsSparse())
 	}
 	sameRecords(t, got.Records, want.Records)
-	m, err := Summarize("testdata/scipy_csr.npz", s, Options{})
-	if err != nil || m.Rows != 3 {
-		t.Errorf("%+v, %v", m, err)
-	}
+	must.Equal(t, must.Get(Summarize("testdata/scipy_csr.npz", s, Options{}))(t).Rows, 3, "rows of the summary")
 }
 
 func TestArraysOfPersons(t *testing.T) {

@@ -45,8 +45,6 @@ func TestLabelsWithoutPairs(t *testing.T) {
 func TestRecordsAreAcceptedInEveryRow(t *testing.T) {
 	s := mustSchema(t, "data_id: t\ncolumns:\n  - {name: f, categories: [f, m]}\n  - {name: note, role: ignore}\n  - {name: yes, role: label, positive: yes, negative: no}\n")
 	for _, content := range []string{"m,-,no\nf,-,yes\n", "f,-,yes\nm,-,no\n", "f,note,no\nm,-,yes\n"} {
-		if d, err := load(s, content, Options{}); err != nil || d.Records.Len() != 2 {
-			t.Errorf("%q: %v", content, err)
-		}
+		must.Equal(t, must.Get(load(s, content, Options{}))(t, content).Records.Len(), 2, "records of %q", content)
 	}
 }

@@ -158,10 +158,7 @@ func TestEncoderJSON(t *testing.T) {
 		b := must.Get(json.Marshal(e))(t)
 		back := new(Encoder)
 		must.Do(t, json.Unmarshal(b, back))
-		again, err := json.Marshal(back)
-		if err != nil || string(again) != string(b) {
-			t.Errorf("%s became %s (%v)", b, again, err)
-		}
+		must.Equal(t, string(must.Get(json.Marshal(back))(t)), string(b), "JSON of the copy")
 		if back.Dim() != e.Dim() || back.Factor() != e.Factor() || !slices.Equal(back.FeatureNames(), e.FeatureNames()) {
 			t.Error("the copy differs")
 		}

@@ -133,9 +133,7 @@ func TestArrayFormatsAgree(t *testing.T) {
 		t.Errorf("without labels: %v", err)
 	}
 	grouped := mustSchema(t, "data_id: t\nformat: npz\n"+rest+"  - {name: query, role: group}\n")
-	if d, err := Load("testdata/numpy_fortran.npz", grouped, Options{}); err != nil || !slices.Equal(d.Groups, []int32{0, 0, 1, 1}) {
-		t.Errorf("groups %v (%v)", d, err)
-	}
+	must.Same(t, must.Get(Load("testdata/numpy_fortran.npz", grouped, Options{}))(t).Groups, []int32{0, 0, 1, 1}, "groups")
 }
 
 func idx(kind byte, dims []byte, values ...byte) string {

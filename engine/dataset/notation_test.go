@@ -193,8 +193,5 @@ func TestUnknownCategory(t *testing.T) {
 	if d.Records.Row(1, x); x[1] != 0 {
 		t.Errorf("an unknown category is %v", x)
 	}
-	m, err := Summarize(path, s, Options{})
-	if err != nil || m.Columns[1].Unknown != 1 {
-		t.Errorf("summary %+v, %v", m, err)
-	}
+	must.Equal(t, must.Get(Summarize(path, s, Options{}))(t).Columns[1].Unknown, 1, "unknown categories of the summary")
 }

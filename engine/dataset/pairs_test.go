@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -44,10 +43,7 @@ func TestLoadPairs(t *testing.T) {
 		{"c.parquet", parquetFile(t, pairRow{"anna", true, "ben"}, pairRow{"cora", false, "ben"}), bools, want},
 		{"d.csv", "first,second\nanna,ben\ncora,ben\n", preference, []LabelledPair{{0, 1, true}, {2, 1, true}}},
 	} {
-		got, err := loadPairs(t, c.name, c.content, c.o)
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
-		}
+		must.Same(t, must.Get(loadPairs(t, c.name, c.content, c.o))(t, c.name), c.want, "%s", c.name)
 	}
 }
 

@@ -200,8 +200,6 @@ func TestPersonsWithinGroups(t *testing.T) {
 			t.Fatalf("%s: a pack: %+v, %+v, %v", ids, made, packed, err)
 		}
 		sameRecords(t, packed.Records, want.Records.UnitSubset([]int{0, 2, 1, 3, 4}))
-		if rows, err := Load(name, s, Options{Persons: IgnorePersons}); err != nil || !slices.Equal(rows.Groups, []int32{0, 0, 1, 1, 2}) {
-			t.Errorf("%s: a pack by rows: %v, %v", ids, rows, err)
-		}
+		must.Same(t, must.Get(Load(name, s, Options{Persons: IgnorePersons}))(t, ids).Groups, []int32{0, 0, 1, 1, 2}, "%s: groups of a pack by rows", ids)
 	}
 }

@@ -80,10 +80,8 @@ func TestFloat32RecordsAreRoundedOnes(t *testing.T) {
 	if differ == 0 {
 		t.Error("nothing was rounded: the test shows nothing")
 	}
-	text, err := json.Marshal(d.Encoder)
-	if err != nil || !strings.Contains(string(text), `"store":"float32"`) {
-		t.Errorf("the encoder's JSON does not name the storage: %s, %v", text, err)
-	}
+	text := must.Get(json.Marshal(d.Encoder))(t)
+	must.Contain(t, string(text), `"store":"float32"`)
 	e := new(Encoder)
 	must.Do(t, e.UnmarshalJSON(text))
 	d.Encoder = e

@@ -35,10 +35,8 @@ func TestWorkbooksOfOtherWriters(t *testing.T) {
 			}
 		}
 	}
-	draft, err := Draft(filepath.Join("testdata", "openpyxl.xlsx"), DraftOptions{})
-	if err != nil || !strings.Contains(string(draft.Schema), `{name: "Leukozyten", role: ignore} # 1.234 can be`) {
-		t.Errorf("%v\n%s", err, draft.Schema)
-	}
+	draft := must.Get(Draft(filepath.Join("testdata", "openpyxl.xlsx"), DraftOptions{}))(t)
+	must.Contain(t, string(draft.Schema), `{name: "Leukozyten", role: ignore} # 1.234 can be`)
 }
 
 // TestWorkbookErrors: sheets that cannot be told apart, damage and other spreadsheets are named.
@@ -64,10 +62,8 @@ func TestWorkbookErrors(t *testing.T) {
 	} {
 		must.Fail(Draft(c.path, DraftOptions{Sheet: c.sheet}))(t, c.want, name)
 	}
-	draft, err := Draft(two, DraftOptions{Sheet: "Zwei"})
-	if err != nil || !strings.Contains(string(draft.Schema), `sheet: "Zwei"`) {
-		t.Fatalf("%v\n%s", err, draft.Schema)
-	}
+	draft := must.Get(Draft(two, DraftOptions{Sheet: "Zwei"}))(t)
+	must.Contain(t, string(draft.Schema), `sheet: "Zwei"`)
 	if d, err := Load(two, mustSchema(t, string(draft.Schema)), Options{}); err != nil || d.Records.Len() != 30 || d.Encoder.Columns()[0] != "b" {
 		t.Errorf("%v", err)
 	}

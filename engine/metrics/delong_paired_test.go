@@ -34,10 +34,8 @@ func TestDeLongDifferenceIsItsDefinition(t *testing.T) {
 		}
 	}
 	y := []float64{1, 1, -1, -1}
-	same, err := DeLongDifference([]float64{1, 2, 1, 0}, []float64{1, 2, 1, 0}, y)
-	if err != nil || same != (AUCDifference{}) {
-		t.Errorf("a model and itself: %+v, %v", same, err)
-	}
+	same := must.Get(DeLongDifference([]float64{1, 2, 1, 0}, []float64{1, 2, 1, 0}, y))(t)
+	must.Equal(t, same, AUCDifference{}, "a model and itself")
 	if _, _, err := same.Interval(0.95); !errors.Is(err, ErrDegenerate) {
 		t.Errorf("no variance: %v", err)
 	}

@@ -82,10 +82,8 @@ func TestDeLongEqualsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	for range 200 {
 		a, y := binaryData(r, 4+r.IntN(40))
-		e, err := DeLong(a, y)
-		if err != nil || e.AUC != slowAUC(a, y) {
-			t.Fatalf("%+v, %v", e, err)
-		}
+		e := must.Get(DeLong(a, y))(t)
+		must.Equal(t, e.AUC, slowAUC(a, y), "AUC")
 		v10, v01 := slowPlacements(a, y)
 		if want := slowVariance(v10, v01); !near(e.Variance, want, 1e-12) {
 			t.Fatalf("variance %v, want %v", e.Variance, want)
@@ -107,10 +105,8 @@ func TestDeLongOfCopies(t *testing.T) {
 	for range m {
 		longA, longY = append(longA, a...), append(longY, y...)
 	}
-	long, err := DeLong(longA, longY)
-	if err != nil || long.AUC != small.AUC {
-		t.Fatalf("%+v, %v", long, err)
-	}
+	long := must.Get(DeLong(longA, longY))(t)
+	must.Equal(t, long.AUC, small.AUC, "AUC")
 	v10, v01 := slowPlacements(a, y)
 	var want float64
 	for _, v := range [][]float64{v10, v01} {

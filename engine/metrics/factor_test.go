@@ -68,10 +68,8 @@ func TestTransformKeepsDistances(t *testing.T) {
 		s.Unpack(w, packed)
 		f := must.Get(FactorMetric(w, d))(t)
 		for _, source := range []*engine.Records{rec, sparseCopy(t, rec)} {
-			z, err := Transform(source, f)
-			if err != nil || len(z) != n*f.Rank {
-				t.Fatal(len(z), err)
-			}
+			z := must.Get(Transform(source, f))(t)
+			must.Equal(t, len(z), n*f.Rank, "numbers")
 			for i := range n {
 				for j := range n {
 					var want, got float64
@@ -95,9 +93,7 @@ func TestTransformKeepsDistances(t *testing.T) {
 
 func TestFactorErrors(t *testing.T) {
 	// A little negative, as projections in float64 leave it: accepted, as rank 1.
-	if f, err := FactorMetric([]float64{1, 0, 0, -0x1p-30}, 2); err != nil || f.Rank != 1 {
-		t.Errorf("%+v, %v", f, err)
-	}
+	must.Equal(t, must.Get(FactorMetric([]float64{1, 0, 0, -0x1p-30}, 2))(t).Rank, 1, "rank")
 	for name, w := range map[string][]float64{
 		"negative":   {1, 0, 0, -0x1p-19},
 		"asymmetric": {1, 0x1p-39, 0, 1},

@@ -132,10 +132,8 @@ func TestKNNEqualsDefinition(t *testing.T) {
 			}
 			o := KNNOptions{K: k, Metric: w, Workers: 1}
 			want := slowKNN(train, test, w, k, false)
-			first, err := KNN(ctx, train, test, o)
-			if err != nil || !slices.Equal(first.Predicted, want) {
-				t.Fatalf("d = %d, k = %d, metric %v: %v, got %v, want %v", d, k, w, err, first.Predicted, want)
-			}
+			first := must.Get(KNN(ctx, train, test, o))(t)
+			must.Same(t, first.Predicted, want, "d = %d, k = %d, metric %v", d, k, w)
 			correct := 0
 			for i, y := range want {
 				if y == test.Label(i) {
@@ -147,15 +145,10 @@ func TestKNNEqualsDefinition(t *testing.T) {
 			}
 			for _, workers := range []int{2, 7} {
 				o.Workers = workers
-				got, err := KNN(ctx, sparseCopy(t, train), sparseCopy(t, test), o)
-				if err != nil || !slices.Equal(got.Predicted, want) {
-					t.Fatalf("sparse, %d workers: %v", workers, err)
-				}
+				got := must.Get(KNN(ctx, sparseCopy(t, train), sparseCopy(t, test), o))(t)
+				must.Same(t, got.Predicted, want, "sparse, %d workers", workers)
 			}
-			loo, err := KNNLeaveOneOut(ctx, train, o)
-			if want := slowKNN(train, train, w, k, true); err != nil || !slices.Equal(loo.Predicted, want) {
-				t.Fatalf("leave one out: %v, got %v, want %v", err, loo.Predicted, want)
-			}
+			must.Same(t, must.Get(KNNLeaveOneOut(ctx, train, o))(t).Predicted, slowKNN(train, train, w, k, true), "leave one out")
 		}
 	}
 }
@@ -167,10 +160,8 @@ func TestKNNMetric(t *testing.T) {
 	train, test := drawnRecords(t, r, n, d, 3, r.NormFloat64), drawnRecords(t, r, n, d, 3, r.NormFloat64)
 	for _, rank := range []int{1, 4, d} {
 		w := randomPSD(r, d, rank)
-		got, err := KNN(context.Background(), train, test, KNNOptions{Metric: w})
-		if want := slowKNN(train, test, w, 3, false); err != nil || !slices.Equal(got.Predicted, want) {
-			t.Errorf("rank %d: %v", rank, err)
-		}
+		got := must.Get(KNN(context.Background(), train, test, KNNOptions{Metric: w}))(t)
+		must.Same(t, got.Predicted, slowKNN(train, test, w, 3, false), "rank %d", rank)
 		if plain := slowKNN(train, test, nil, 3, false); slices.Equal(got.Predicted, plain) {
 			t.Errorf("rank %d: the metric changes nothing, so the test shows nothing", rank)
 		}
@@ -186,17 +177,11 @@ func TestKNNTies(t *testing.T) {
 	train := records(t, []float64{1, -1, 2, -2, 5}, []float64{7, 8, 8, 7, 9}, 1)
 	test := records(t, []float64{0}, []float64{7}, 1)
 	for k, want := range map[int]float64{1: 7, 2: 7, 3: 8, 4: 7} {
-		got, err := KNN(context.Background(), train, test, KNNOptions{K: k})
-		if err != nil || got.Predicted[0] != want {
-			t.Errorf("k = %d: %v, %v, want %v", k, got.Predicted, err, want)
-		}
+		must.Equal(t, must.Get(KNN(context.Background(), train, test, KNNOptions{K: k}))(t).Predicted[0], want, "k = %d", k)
 	}
 	// 0 has its duplicate as neighbour when left out, but never itself.
 	r := records(t, []float64{0, 0, 10}, []float64{1, 2, 3}, 1)
-	got, err := KNNLeaveOneOut(context.Background(), r, KNNOptions{K: 1})
-	if err != nil || !slices.Equal(got.Predicted, []float64{2, 1, 1}) {
-		t.Errorf("%v, %v", got.Predicted, err)
-	}
+	must.Same(t, must.Get(KNNLeaveOneOut(context.Background(), r, KNNOptions{K: 1}))(t).Predicted, []float64{2, 1, 1}, "left out")
 }
 
 // Blocks and tiles: more rows than a tile of training rows and than one job.
@@ -205,10 +190,7 @@ func TestKNNTiles(t *testing.T) {
 	const d = 9
 	train, test := gridRecords(t, r, tileRows+70, d, 3), gridRecords(t, r, testTile+3, d, 3)
 	// A training block of sparse rows holds blockBytes/8/width.
-	got, err := KNN(context.Background(), sparseCopy(t, train), test, KNNOptions{K: 5})
-	if err != nil || !slices.Equal(got.Predicted, slowKNN(train, test, nil, 5, false)) {
-		t.Errorf("%v", err)
-	}
+	must.Same(t, must.Get(KNN(context.Background(), sparseCopy(t, train), test, KNNOptions{K: 5}))(t).Predicted, slowKNN(train, test, nil, 5, false), "tiles")
 	// Small blocks through the search itself, with a record left out and without.
 	train = gridRecords(t, r, 50, 4, 3)
 	for _, w := range [][]float64{nil, randomPSD(r, 4, 4)} {
@@ -313,11 +295,8 @@ func TestKNNFarFromOrigin(t *testing.T) {
 	const n, d = 300, 20
 	far := func() float64 { return 200 + 0x1p-24*r.NormFloat64() }
 	train, test := drawnRecords(t, r, n, d, 10, far), drawnRecords(t, r, n, d, 10, far)
-	got, err := KNN(context.Background(), train, test, KNNOptions{K: 1})
 	want := slowKNN(train, test, nil, 1, false)
-	if err != nil || !slices.Equal(got.Predicted, want) {
-		t.Errorf("%v", err)
-	}
+	must.Same(t, must.Get(KNN(context.Background(), train, test, KNNOptions{K: 1}))(t).Predicted, want, "by definition")
 	wrong := 0
 	for i := range n {
 		nearest, label := math.Inf(1), 0.0
@@ -411,10 +390,8 @@ func TestNeighboursOfPersons(t *testing.T) {
 		}
 		rows := records(t, x, y, 2)
 		r := must.Get(rows.GroupPersons(of, 40, 5))(t)
-		got, err := KNNLeaveOneOut(t.Context(), r, KNNOptions{K: 3})
-		if want := slowKNN(r, r, nil, 3, true); err != nil || !slices.Equal(got.Predicted, want) {
-			t.Errorf("%v, other predictions than by definition", err)
-		}
+		got := must.Get(KNNLeaveOneOut(t.Context(), r, KNNOptions{K: 3}))(t)
+		must.Same(t, got.Predicted, slowKNN(r, r, nil, 3, true), "by definition")
 		alone := must.Get(KNNLeaveOneOut(t.Context(), rows, KNNOptions{K: 1}))(t)
 		if twins && alone.Accuracy() < got.Accuracy()+0.2 {
 			t.Errorf("rows of their own: %v, of persons: %v", alone.Accuracy(), got.Accuracy())

@@ -230,10 +230,8 @@ func TestLogThatCannotBeWritten(t *testing.T) {
 		}
 	}
 	_ = s.Close()
-	text, err := os.ReadFile(filepath.Join(dir, "messages.log"))
-	if err != nil || bytes.Count(text, []byte{'\n'}) != 3 {
-		t.Fatalf("the log has %d lines (%v), want the plan, the begin of a batch and a message", bytes.Count(text, []byte{'\n'}), err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "messages.log")))(t)
+	must.Equal(t, bytes.Count(text, []byte{'\n'}), 3, "lines of the log: the plan, the begin of a batch and a message")
 	s = open(t, dir, p)
 	if _, err := s.Submit(ctx, submission(t, s.Plan(), s.State(), "b", 2)); err != nil || s.State().Visits != 2 {
 		t.Errorf("after the restart: %v, %+v", err, s.State())

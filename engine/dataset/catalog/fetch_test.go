@@ -127,9 +127,7 @@ func TestFetchResumesLater(t *testing.T) {
 	url, dir := start(t, s), t.TempDir()
 	file := File{Name: "x", URL: url + "/x", SHA256: sum(s.content)}
 	must.Fail(new(Fetcher).Fetch(context.Background(), file, dir))(t, "continue", "an interrupted transfer")
-	if info, err := os.Stat(filepath.Join(dir, "x.part")); err != nil || info.Size() != 32768 {
-		t.Fatalf("the part is %v, %v", info, err)
-	}
+	must.Equal(t, must.Get(os.Stat(filepath.Join(dir, "x.part")))(t).Size(), 32768, "bytes of the part")
 	if r, err := new(Fetcher).Fetch(context.Background(), file, dir); err != nil || !r.Checked {
 		t.Errorf("got %+v, %v", r, err)
 	}
