@@ -187,9 +187,7 @@ func TestSendAlwaysHidesTheMask(t *testing.T) {
 	}
 	in, out := float64(choose(1))/n, float64(choose(0.01))/n
 	must.Near(t, out, 0.5, 0.01, "a masked record's messages point to one side with probability")
-	if want := 2 / (1 + math.Exp(-1)); math.Abs(in/out-want) > 0.02*want {
-		t.Errorf("odds %v of a selected against a masked record, want %v", in/out, want)
-	}
+	must.Near(t, in/out*(1+math.Exp(-1))/2, 1, 0.02, "odds of a selected against a masked record, over those of the law")
 }
 
 func TestGuarantees(t *testing.T) {
@@ -297,9 +295,7 @@ func TestBatchAveragesPrivatisedGradients(t *testing.T) {
 	}
 	must.Do(t, q.Apply(st, batch))
 	for i := range want {
-		if w := -q.StepSize(1) * want[i] / 4; math.Abs(st.W[i]-w) > 1e-9*math.Abs(w) {
-			t.Errorf("coordinate %d is %v, want %v", i, st.W[i], w)
-		}
+		must.Near(t, st.W[i]/(-q.StepSize(1)*want[i]/4), 1, 1e-9, "coordinate %d over its update", i)
 	}
 }
 

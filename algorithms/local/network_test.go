@@ -64,9 +64,7 @@ func TestGradientOfNetwork(t *testing.T) {
 	p := networkProtocol(local.SGD, hidden)
 	p.Network.Clip, p.Bias = 1e6, 0.3
 	q := plan(t, p)
-	if q.Parameters != hidden*(q.Dim+2) {
-		t.Fatalf("%d parameters, want %d", q.Parameters, hidden*(q.Dim+2))
-	}
+	must.Equal(t, q.Parameters, hidden*(q.Dim+2), "parameters")
 	mlp := must.Get(embedding.NewMLP(embedding.MLP{In: q.Dim, Hidden: []int{hidden}, Out: 1}))(t)
 	term := must.Get(embedding.Model{Network: mlp}.NewTermPass())(t)
 	r, client := rand.New(rand.NewPCG(1, 1)), local.NewClient(q, privacy.NewSeededSource(1))
@@ -82,16 +80,12 @@ func TestGradientOfNetwork(t *testing.T) {
 		term.Pull(jacobian, []float64{1}, 1)
 		slope := -z.Y / (1 + math.Exp(z.Y*(f[0]+q.Bias)))
 		for i, got := range m.Gradient {
-			if want := slope * jacobian[i]; math.Abs(got-want) > 1e-14 {
-				t.Fatalf("parameter %d: gradient %v, by package embedding %v", i, got, want)
-			}
+			must.Near(t, got, slope*jacobian[i], 1e-14, "parameter %d: gradient, and by package embedding", i)
 			at := append([]float64(nil), st.W...)
 			at[i] += step
 			up := loss(at)
 			at[i] -= 2 * step
-			if want := (up - loss(at)) / (2 * step); math.Abs(got-want) > 1e-8 {
-				t.Fatalf("parameter %d: gradient %v, by differences %v", i, got, want)
-			}
+			must.Near(t, got, (up-loss(at))/(2*step), 1e-8, "parameter %d: gradient, and by differences", i)
 		}
 	}
 }
@@ -151,9 +145,7 @@ func TestCurriculumOfTheNetworksScore(t *testing.T) {
 		st, z := randomState(q, r)
 		m := must.Get(local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z))(t)
 		takes := z.Y*forward(st.W, z.X, hidden) >= 0.2
-		if m.Takes != takes {
-			t.Fatalf("score %v with label %v: takes part %v", forward(st.W, z.X, hidden), z.Y, m.Takes)
-		}
+		must.Equal(t, m.Takes, takes, "score %v with label %v: takes part", forward(st.W, z.X, hidden), z.Y)
 		zero := sent(st, engine.Record{X: make([]float64, 3), Y: math.NaN()})
 		same := sent(st, z).Direction == zero.Direction
 		if !takes && !same {

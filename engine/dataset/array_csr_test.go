@@ -58,9 +58,7 @@ func TestPersonsAsNumbers(t *testing.T) {
 			t.Errorf("%v: %v", c.ids, err)
 		}
 	}
-	if text := parquet.AppendFloat(nil, zero, 64); string(text) != "0" {
-		t.Errorf("-0 in Parquet is %q", text)
-	}
+	must.Equal(t, string(parquet.AppendFloat(nil, zero, 64)), "0", "-0 in Parquet")
 }
 
 // float64Vector is a NumPy array.

@@ -223,9 +223,7 @@ func TestSpikesAreOfTheSchema(t *testing.T) {
 			t.Errorf("%q: %v, and with cosines %v", row, x, want)
 		}
 	}
-	if with := mustEncoder(t, strings.Replace(text, "[1, 50]", "[0, 50]", 1)); with.Dim() != cosines.Dim()+1 {
-		t.Errorf("a range from 0 under log1p has %d features in place of %d", with.Dim()-12, cosines.Dim()-11)
-	}
+	must.Equal(t, mustEncoder(t, strings.Replace(text, "[1, 50]", "[0, 50]", 1)).Dim(), cosines.Dim()+1, "features with a range from 0 under log1p")
 }
 
 // The lines of a basis are straight in the place of a number, or nearly: a score with these weights has no bend but the bends of the series.
@@ -234,9 +232,7 @@ func TestLinesOfABasisAreStraight(t *testing.T) {
 		s := mustSchema(t, "data_id: d\nbasis: "+basis+"\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 6], transform: log1p}\n  - {name: c, categories: [x, y, z]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n")
 		e := must.Get(NewEncoder(s))(t)
 		lines := e.Lines()
-		if len(lines) != e.Dim() {
-			t.Fatalf("%s: %d lines for %d features", basis, len(lines), e.Dim())
-		}
+		must.Equal(t, len(lines), e.Dim(), "%s: lines", basis)
 		score := func(v float64) (sum float64) {
 			for k, x := range e.Features(0, v) {
 				sum += lines[k] * x

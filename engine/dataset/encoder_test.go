@@ -29,13 +29,9 @@ func TestEncode(t *testing.T) {
 	if want := []string{"age", "area", "dose", "sex=m", "stage=1", "stage=2", "stage=3", "stage=(missing)", "grade=a", "grade=b", "grade=c"}; !slices.Equal(e.FeatureNames(), want) || e.Dim() != len(want) {
 		t.Errorf("names %q, d %d, want %q", e.FeatureNames(), e.Dim(), want)
 	}
-	if want := []string{"age", "area", "dose", "sex", "stage", "grade"}; !slices.Equal(e.Columns(), want) {
-		t.Errorf("columns %q, want %q", e.Columns(), want)
-	}
+	must.Same(t, e.Columns(), []string{"age", "area", "dose", "sex", "stage", "grade"}, "columns")
 	// Three numeric columns and three categorical ones: V = 3/3 + 3.
-	if want := 1 / math.Sqrt(4); e.Factor() != want {
-		t.Errorf("factor %v, want %v", e.Factor(), want)
-	}
+	must.Equal(t, e.Factor(), 1/math.Sqrt(4), "factor")
 	for _, c := range []struct {
 		fields []string
 		want   []float64 // before the factor 1/2
@@ -76,9 +72,7 @@ columns:
   - {name: b, categories: [x], missing: {policy: category}}
   - {name: out, role: label, positive: 1}
 `)
-	if want := []string{"a=x", "a=y", "a=(missing)", "b=(missing)"}; !slices.Equal(e.FeatureNames(), want) {
-		t.Errorf("names %q, want %q", e.FeatureNames(), want)
-	}
+	must.Same(t, e.FeatureNames(), []string{"a=x", "a=y", "a=(missing)", "b=(missing)"}, "names")
 }
 
 // Values that are the same number as text differ as categories only by text.
@@ -128,9 +122,7 @@ func TestUniformRowsHaveUnitNorm(t *testing.T) {
 			sum += v * v
 		}
 	}
-	if mean := sum / n; math.Abs(mean-1) > limit {
-		t.Errorf("mean square norm %v, want 1 within %v", mean, limit)
-	}
+	must.Near(t, sum/n, 1, limit, "mean square norm")
 	if biased := sum / n * 1.1 * 1.1; math.Abs(biased-1) <= limit {
 		t.Errorf("the biased control %v passed", biased)
 	}
@@ -146,9 +138,7 @@ func TestSparseEncode(t *testing.T) {
 		t.Error("wrong NonZerosPerRow")
 	}
 	must.Err(e.Encode([]string{"1", "1", "1", "0", "0"}))(t, "three values were accepted where two are allowed")
-	if names := e.FeatureNames(); !slices.Equal(names, []string{"f1", "f2", "third", "f4", "f5"}) {
-		t.Errorf("names %q", names)
-	}
+	must.Same(t, e.FeatureNames(), []string{"f1", "f2", "third", "f4", "f5"}, "names")
 }
 
 // A model carries its encoder as JSON; it must give the same bits.

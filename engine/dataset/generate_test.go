@@ -20,9 +20,7 @@ func TestSplit(t *testing.T) {
 	all := append(slices.Clone(train), test...)
 	slices.Sort(all)
 	for i, v := range all {
-		if v != i {
-			t.Fatalf("parts %v %v do not cover 0..9 once", train, test)
-		}
+		must.Equal(t, v, i, "parts %v %v do not cover 0..9 once", train, test)
 	}
 	if !slices.IsSorted(train) || !slices.IsSorted(test) {
 		t.Error("parts are not in order")
@@ -30,9 +28,7 @@ func TestSplit(t *testing.T) {
 	again, _, _ := Split(10, 0.7, 1)
 	must.Same(t, train, again, "the same seed gave another split")
 	// Fixed for ever: results name a split by its seed.
-	if want := []int{0, 1, 2, 3, 5, 6, 8}; !slices.Equal(train, want) {
-		t.Errorf("train %v, want %v", train, want)
-	}
+	must.Same(t, train, []int{0, 1, 2, 3, 5, 6, 8}, "train")
 	for _, c := range []struct {
 		n        int
 		fraction float64

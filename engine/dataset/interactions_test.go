@@ -48,9 +48,7 @@ func TestInteractionsAreProducts(t *testing.T) {
 		t.Errorf("names %q", names[26:])
 	}
 	// V counts 6 for the interactions.
-	if want := 1 / math.Sqrt(3+1./3+2+2+6); math.Abs(e.Factor()-want) > 1e-15 {
-		t.Errorf("factor %v, want %v", e.Factor(), want)
-	}
+	must.Near(t, e.Factor(), 1/math.Sqrt(3+1./3+2+2+6), 1e-15, "factor")
 	fields, wants := basisRows()
 	for i, row := range fields {
 		want := make([]float64, plain.Dim())
@@ -173,9 +171,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 	}
 	got := read(fields)
 	for i, row := range fields {
-		if want := must.Get(e.Encode(row))(t); !slices.Equal(got[i], want) {
-			t.Fatalf("%s, row %d %q: got %v, want %v", way, i, row, got[i], want)
-		}
+		must.Same(t, got[i], must.Get(e.Encode(row))(t), "%s, row %d %q", way, i, row)
 	}
 	for _, at := range []int{0, 250, 499} {
 		other := slices.Clone(fields)

@@ -139,9 +139,7 @@ func TestLoadersAgree(t *testing.T) {
 			}
 			return nil
 		}}))(t)
-		if want := rows / progressRows; calls != want {
-			t.Errorf("%d progress calls, want %d", calls, want)
-		}
+		must.Equal(t, calls, rows/progressRows, "progress calls")
 		b := must.Get(load(s, f.content, Options{}))(t)
 		sameRecords(t, b.Records, a.Records, name)
 		checkScan(t, f.content, s, a, name)

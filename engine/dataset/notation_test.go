@@ -190,8 +190,7 @@ func TestUnknownCategory(t *testing.T) {
 	path := writeFile(t, "y.csv", content)
 	d := must.Get(Load(path, s, Options{}))(t)
 	x := make([]float64, 2)
-	if d.Records.Row(1, x); x[1] != 0 {
-		t.Errorf("an unknown category is %v", x)
-	}
+	d.Records.Row(1, x)
+	must.Equal(t, x[1], 0, "an unknown category")
 	must.Equal(t, must.Get(Summarize(path, s, Options{}))(t).Columns[1].Unknown, 1, "unknown categories of the summary")
 }

@@ -106,14 +106,10 @@ func TestPimaFormsAgree(t *testing.T) {
 		rec[i] = d.Records
 	}
 	for k, v := range rec[0].Dense() {
-		if math.Abs(v-rec[1].Dense()[k]) > 1e-6 {
-			t.Fatalf("value %d differs: %v and %v", k, v, rec[1].Dense()[k])
-		}
+		must.Near(t, v, rec[1].Dense()[k], 1e-6, "value %d", k)
 	}
 	for i, y := range rec[0].Labels() {
-		if y != rec[1].Label(i) {
-			t.Fatalf("label %d differs", i)
-		}
+		must.Equal(t, y, rec[1].Label(i), "label %d", i)
 	}
 }
 

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bytes"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -46,9 +45,7 @@ func TestPersonAUCEqualsDefinition(t *testing.T) {
 		for i := range scores {
 			scores[i], positive[i] = float64(c.below(8)), c.below(3) == 0
 		}
-		if got, want := personAUC(scores, positive, whose, count), personAUCByDefinition(scores, positive, whose, count); math.Abs(got-want) > 1e-12 {
-			t.Errorf("%v, want %v", got, want)
-		}
+		must.Near(t, personAUC(scores, positive, whose, count), personAUCByDefinition(scores, positive, whose, count), 1e-12, "AUC of persons")
 	}
 }
 

@@ -197,9 +197,7 @@ func TestGoSnippetScores(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		must.Do(t, err, string(out))
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		if len(lines) != len(records) {
-			t.Fatalf("%d scores of %d records", len(lines), len(records))
-		}
+		must.Equal(t, len(lines), len(records), "scores")
 		checkScores(t, f, records, func(i int) (bool, float64, float64) {
 			parts := strings.Fields(lines[i])
 			got, _ := strconv.ParseFloat(parts[0], 64)

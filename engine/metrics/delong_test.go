@@ -195,9 +195,7 @@ func TestSortKeys(t *testing.T) {
 			want := slices.Clone(x)
 			slices.Sort(want)
 			sortKeys(x)
-			if !slices.Equal(x, want) {
-				t.Fatalf("n = %d, %d levels: not sorted", n, levels)
-			}
+			must.Same(t, x, want, "n = %d, %d levels: sorted", n, levels)
 		}
 	}
 	ordered := []float64{math.Inf(-1), -1e300, -1, -5e-324, 0, 5e-324, 1, math.Inf(1)}
@@ -216,9 +214,7 @@ func TestWideSum(t *testing.T) {
 		w.addProduct(big, big)
 	}
 	// 1000 (2^33 - 1)^2 = 1000 (2^66 - 2^34 + 1)
-	if got, want := w.int().String(), "73786976277658337281000"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, w.int().String(), "73786976277658337281000", "sum")
 }
 
 func BenchmarkDeLong1e6(b *testing.B) {

@@ -184,9 +184,7 @@ func killedServerAndClients(t *testing.T, p local.Protocol, kind string, kills i
 	if after := open(t, filepath.Join(dir, "study"), p).State(); !slices.Equal(after.Model, before.Model) || !after.Done {
 		t.Errorf("the next server has the state %+v, want %+v", after, before)
 	}
-	if files, _ := filepath.Glob(filepath.Join(dir, "study", "*")); len(files) != 2 {
-		t.Errorf("the directory has %v, want log and lock", files)
-	}
+	must.Equal(t, len(must.Get(filepath.Glob(filepath.Join(dir, "study", "*")))(t)), 2, "files of the directory, which are log and lock")
 }
 
 func TestKilledServerLosesNothing(t *testing.T) {

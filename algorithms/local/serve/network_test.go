@@ -110,9 +110,7 @@ func TestClientOfANetwork(t *testing.T) {
 			t.Errorf("answer %d: %+v, %v", i+1, a, err)
 		}
 	}
-	if st := s.State(); st.Visits != 1 {
-		t.Errorf("%d messages, want 1", st.Visits)
-	}
+	must.Equal(t, s.State().Visits, 1, "messages")
 	if a, err := c.Draw(context.Background(), serve.PublicPlan(s.Plan()), z); err != nil || a.Outcome != serve.Printed || a.Message == nil {
 		t.Errorf("drawn: %+v, %v", a, err)
 	}

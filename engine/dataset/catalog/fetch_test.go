@@ -110,9 +110,7 @@ func TestFetch(t *testing.T) {
 				t.Errorf("the file differs (%v)", err)
 			}
 			must.Same(t, c.server.requests, c.requests, "ranges")
-			if files, _ := os.ReadDir(dir); len(files) != 1 {
-				t.Errorf("the folder has %v", files)
-			}
+			must.Equal(t, len(must.Get(os.ReadDir(dir))(t)), 1, "files of the folder")
 			// Again: from the cache, without a request.
 			if r, err := f.Fetch(context.Background(), File{Name: "x", URL: url + "/x", SHA256: sum(data)}, dir); err != nil || !r.Cached || !r.Checked || len(c.server.requests) != len(c.requests) {
 				t.Errorf("again: %+v, %v", r, err)
@@ -183,9 +181,7 @@ func TestFetchErrors(t *testing.T) {
 			}
 			must.Err(os.Stat(filepath.Join(dir, "x")))(t, "a file was kept under its name")
 			if errors.Is(err, ErrWrongContent) {
-				if files, _ := os.ReadDir(dir); len(files) != 0 {
-					t.Errorf("the folder has %v", files)
-				}
+				must.Equal(t, len(must.Get(os.ReadDir(dir))(t)), 0, "files of the folder")
 			}
 		})
 	}
@@ -219,9 +215,7 @@ func TestFetchUnpacks(t *testing.T) {
 		got := must.Get(os.ReadFile(r.Path))(t)
 		switch name {
 		case "/bank.zip":
-			if !bytes.Equal(got, content()) {
-				t.Error("the member differs")
-			}
+			must.Same(t, got, content(), "the member")
 		case "/a.gz":
 			if !bytes.Equal(got, c.packed) || r.Bytes != int64(len(content())) {
 				t.Error("gzip must stay, and its content be counted")
