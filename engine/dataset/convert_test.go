@@ -21,8 +21,7 @@ import (
 func convertFile(t *testing.T, in string, s *Schema, format string, o ConvertOptions) (path string, rows int, out *Schema) {
 	t.Helper()
 	var b bytes.Buffer
-	rows, out, err := Convert(in, s, &b, format, o)
-	must.Do(t, err, format)
+	rows, out = must.Get2(Convert(in, s, &b, format, o))(t, format)
 	return writeFile(t, "out."+format, b.String()), rows, out
 }
 

@@ -90,8 +90,7 @@ func TestDraftAnswerErrors(t *testing.T) {
 		{content, DraftOptions{Answers: map[string]Answer{"c": {}}}, `the answers name the column "c", but the file has no such column`},
 		{"a,y\n1,0\n2,1\n", DraftOptions{Label: "y", Positive: "2"}, `the label "y" has no value "2"`},
 	} {
-		_, err := Draft(writeFile(t, "x.csv", c.content), c.o)
-		must.FailDo(t, err, c.want, c.o)
+		must.Fail(Draft(writeFile(t, "x.csv", c.content), c.o))(t, c.want, c.o)
 	}
 	for text, want := range map[string]string{"a: {range: 5}": "answers", "- a": "answers", "a: {label: 1}": "answers", "a: {rang: [0, 1]}": "did you mean range?"} {
 		must.Fail(ParseAnswers([]byte(text)))(t, want, text)

@@ -47,8 +47,7 @@ func TestSplitIsUniform(t *testing.T) {
 	limit := m * math.Sqrt(math.Log(2*n*1e9)/(2*m))
 	count := make([]int, n)
 	for seed := range uint64(m) {
-		train, _, err := Split(n, 0.5, seed)
-		must.Do(t, err)
+		train, _ := must.Get2(Split(n, 0.5, seed))(t)
 		for _, i := range train {
 			count[i]++
 		}

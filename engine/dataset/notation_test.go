@@ -62,8 +62,7 @@ func TestNotations(t *testing.T) {
 	checkScan(t, european, s, got)
 	for _, format := range []string{schema.FormatCSV, FormatParquet} {
 		var b bytes.Buffer
-		_, out, err := Convert(path, s, &b, format, ConvertOptions{})
-		must.Do(t, err)
+		_, out := must.Get2(Convert(path, s, &b, format, ConvertOptions{}))(t)
 		d := must.Get(Load(writeFile(t, "x."+format, b.String()), out, Options{}))(t)
 		sameRecords(t, d.Records, want.Records, "converted to ", format)
 	}
@@ -162,8 +161,7 @@ func TestEncodings(t *testing.T) {
 		}
 	}
 	category := strings.Replace(headerSchema, "[f, m]", "[f, m, ä]", 1)
-	_, err := Load(writeFile(t, "x.csv", "age,sex,out\n30,f,yes\n40,\xe4,no\n"), mustSchema(t, category), Options{})
-	must.FailDo(t, err, schema.RuleNotUTF8, "a category in Latin-1")
+	must.Fail(Load(writeFile(t, "x.csv", "age,sex,out\n30,f,yes\n40,\xe4,no\n"), mustSchema(t, category), Options{}))(t, schema.RuleNotUTF8, "a category in Latin-1")
 }
 
 // TestNotData: what is no table is named.

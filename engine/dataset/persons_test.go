@@ -67,8 +67,7 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 		}
 	}
 	for options, rule := range map[string]string{"persons: 4": ruleOtherPersons, "persons: 2": ruleOtherPersons} {
-		_, err := loadPersons(t, options, text, keep)
-		must.FailDo(t, err, rule, options)
+		must.Fail(loadPersons(t, options, text, keep))(t, rule, options)
 	}
 	if _, err := loadPersons(t, "ids: public", "patient,age,ill\n\u200b,1,1\nb,1,0\n", keep); err == nil || !strings.Contains(err.Error(), ruleNoPerson) || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("an invisible id: %v", err)

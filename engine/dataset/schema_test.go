@@ -100,11 +100,9 @@ func TestValidate(t *testing.T) {
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, position: 1, categories: [a, b]}\n", "are numeric"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, position: 1, range: [0, 1]}\n  - {name: b, position: 1, range: [0, 1]}\n", "used twice"},
 	} {
-		_, err := ParseSchema([]byte(c.text))
-		must.FailDo(t, err, c.want)
+		must.Fail(ParseSchema([]byte(c.text)))(t, c.want)
 	}
-	_, err := ParseSchema([]byte("data_id: \"\"\ncolumns:\n  - {name: x, range: [1, 0]}\n"))
-	must.FailDo(t, err, must.All{"data_id", "lo < hi", "role: label"}, "all problems")
+	must.Fail(ParseSchema([]byte("data_id: \"\"\ncolumns:\n  - {name: x, range: [1, 0]}\n")))(t, must.All{"data_id", "lo < hi", "role: label"}, "all problems")
 }
 
 // Words that YAML would read as numbers or booleans stay text.

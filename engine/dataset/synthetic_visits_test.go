@@ -55,8 +55,7 @@ func TestVisits(t *testing.T) {
 	v := Visits{Persons: 700, Rows: 1000, MaxRows: 40, Seed: 5}
 	load := func(v Visits, schema string) (*Dataset, []byte, float64) {
 		t.Helper()
-		text, auc, err := v.Generate()
-		must.Do(t, err)
+		text, auc := must.Get2(v.Generate())(t)
 		s := mustSchema(t, schema)
 		d := must.Get(LoadReader("visits", bytes.NewReader(text), s, Options{Persons: KeepPersons}))(t)
 		return d, text, auc

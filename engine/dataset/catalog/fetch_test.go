@@ -230,6 +230,5 @@ func TestFetchCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	s := &server{content: content()}
-	_, err := (&Fetcher{Retries: 3, Pause: time.Hour}).Fetch(ctx, File{Name: "x", URL: start(t, s) + "/x"}, t.TempDir())
-	must.FailDo(t, err, context.Canceled)
+	must.Fail((&Fetcher{Retries: 3, Pause: time.Hour}).Fetch(ctx, File{Name: "x", URL: start(t, s) + "/x"}, t.TempDir()))(t, context.Canceled)
 }
