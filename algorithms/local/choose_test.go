@@ -2,8 +2,6 @@ package local_test
 
 import (
 	"context"
-	"errors"
-	"math"
 	"testing"
 
 	"dyad/algorithms/local"
@@ -39,9 +37,7 @@ func TestChoosingLambdaIsCharged(t *testing.T) {
 	must.Err(local.Simulate(context.Background(), plan(t, stable), persons, privacy.NewSeededSource(4), nil))(t, "rows of persons were taken for users")
 	must.Err(local.ChooseL2(context.Background(), stable, []float64{0.1, 1}, 2, persons, privacy.NewSeededSource(4)))(t, "folds took rows of persons for users")
 	st := must.Get(local.Simulate(context.Background(), plan(t, stable), records, privacy.NewSeededSource(4), nil))(t)
-	if a, want := c2.Accuracies[1], accuracy(st.W, records); math.Abs(a-want) > 0.06 {
-		t.Errorf("the answers estimate an accuracy of %v, want about %v", a, want)
-	}
+	must.Near(t, c2.Accuracies[1], accuracy(st.W, records), 0.06, "accuracy that the answers estimate")
 	sgd := protocol(local.SGD)
 	sgd.Users = records.Len()
 	if g := plan(t, sgd).Choosing(c); g.Kind != privacy.None || len(g.Warnings) < 2 {
@@ -51,8 +47,6 @@ func TestChoosingLambdaIsCharged(t *testing.T) {
 		grid  []float64
 		folds int
 	}{{grid[:1], 3}, {grid, 1}, {grid, 3001}, {[]float64{0.1, -1}, 2}} {
-		if _, err := local.ChooseL2(context.Background(), p, bad.grid, bad.folds, records, privacy.NewSeededSource(1)); !errors.Is(err, local.ErrProtocol) {
-			t.Errorf("candidates %v in %d folds: %v, want ErrProtocol", bad.grid, bad.folds, err)
-		}
+		must.Fail(local.ChooseL2(context.Background(), p, bad.grid, bad.folds, records, privacy.NewSeededSource(1)))(t, local.ErrProtocol, "candidates ", bad.grid, " in ", bad.folds, " folds")
 	}
 }

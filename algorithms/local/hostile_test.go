@@ -1,7 +1,6 @@
 package local_test
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -89,9 +88,7 @@ func TestHostileProtocolEnds(t *testing.T) {
 	planned := make(chan *local.Plan, 1)
 	go func() {
 		q, err := p.Plan()
-		if err != nil {
-			t.Error(err)
-		}
+		must.CheckDo(t, err)
 		planned <- q
 	}()
 	select {
@@ -101,13 +98,9 @@ func TestHostileProtocolEnds(t *testing.T) {
 		t.Fatal("the plan takes too long")
 	}
 	p.Epochs++
-	if _, err := p.Plan(); !errors.Is(err, local.ErrProtocol) {
-		t.Errorf("%d epochs: %v", p.Epochs, err)
-	}
+	must.Fail(p.Plan())(t, local.ErrProtocol, p.Epochs, " epochs")
 	p.Epochs, p.Users = 1, 1<<41
-	if _, err := p.Plan(); !errors.Is(err, local.ErrProtocol) {
-		t.Errorf("%d users: %v", p.Users, err)
-	}
+	must.Fail(p.Plan())(t, local.ErrProtocol, p.Users, " users")
 }
 
 // TestHostileServerLearnsNothingFromSilence can fail: with the first hostile state the margin of one record is

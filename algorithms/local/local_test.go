@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"dyad/algorithms/local"
 	"dyad/engine"
 	"dyad/internal/must"
@@ -69,14 +71,13 @@ func users(t *testing.T, n, d int, seed uint64) *engine.Records {
 }
 
 func accuracy(w []float64, r *engine.Records) float64 {
+	return accuracyOf(func(x []float64) float64 { return floats.Dot(w, x) }, r)
+}
+
+func accuracyOf(score func(x []float64) float64, r *engine.Records) float64 {
 	right, x := 0, make([]float64, r.Dim())
 	for i := range r.Len() {
-		r.Row(i, x)
-		s := 0.0
-		for k, v := range x {
-			s += w[k] * v
-		}
-		if s*r.Label(i) > 0 {
+		if r.Row(i, x); score(x)*r.Label(i) > 0 {
 			right++
 		}
 	}
@@ -186,9 +187,7 @@ func TestSendAlwaysHidesTheMask(t *testing.T) {
 	}
 	in, out := float64(choose(1))/n, float64(choose(0.01))/n
 	must.Near(t, out, 0.5, 0.01, "a masked record's messages point to one side with probability")
-	if want := 2 / (1 + math.Exp(-1)); math.Abs(in/out-want) > 0.02*want {
-		t.Errorf("odds %v of a selected against a masked record, want %v", in/out, want)
-	}
+	must.Near(t, in/out*(1+math.Exp(-1))/2, 1, 0.02, "odds of a selected against a masked record, over those of the law")
 }
 
 func TestGuarantees(t *testing.T) {
@@ -260,18 +259,14 @@ func TestServerRefusesMessages(t *testing.T) {
 	}
 	done := q.Start()
 	done.Epoch, done.Visits = 4, 600
-	if q.Apply(done, []local.Message{{Takes: true}}) == nil {
-		t.Error("a message after the last epoch was accepted")
-	}
+	must.ErrDo(t, q.Apply(done, []local.Message{{Takes: true}}), "a message after the last epoch was accepted")
 	for name, bad := range map[string]*local.State{
 		"length":  {Epoch: 1, W: make([]float64, 2), Sum: make([]float64, 3)},
 		"visits":  {Epoch: 1, Visits: 200, W: make([]float64, 3), Sum: make([]float64, 3)},
 		"updates": {Epoch: 1, Visits: 5, Updates: 6, W: make([]float64, 3), Sum: make([]float64, 3)},
 		"NaN":     {Epoch: 1, W: []float64{math.NaN(), 0, 0}, Sum: make([]float64, 3)},
 	} {
-		if q.Validate(bad) == nil {
-			t.Errorf("a state with a wrong %s was accepted", name)
-		}
+		must.ErrDo(t, q.Validate(bad), "a state with a wrong %s was accepted", name)
 	}
 }
 
@@ -300,9 +295,7 @@ func TestBatchAveragesPrivatisedGradients(t *testing.T) {
 	}
 	must.Do(t, q.Apply(st, batch))
 	for i := range want {
-		if w := -q.StepSize(1) * want[i] / 4; math.Abs(st.W[i]-w) > 1e-9*math.Abs(w) {
-			t.Errorf("coordinate %d is %v, want %v", i, st.W[i], w)
-		}
+		must.Near(t, st.W[i]/(-q.StepSize(1)*want[i]/4), 1, 1e-9, "coordinate %d over its update", i)
 	}
 }
 

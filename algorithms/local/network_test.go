@@ -64,9 +64,7 @@ func TestGradientOfNetwork(t *testing.T) {
 	p := networkProtocol(local.SGD, hidden)
 	p.Network.Clip, p.Bias = 1e6, 0.3
 	q := plan(t, p)
-	if q.Parameters != hidden*(q.Dim+2) {
-		t.Fatalf("%d parameters, want %d", q.Parameters, hidden*(q.Dim+2))
-	}
+	must.Equal(t, q.Parameters, hidden*(q.Dim+2), "parameters")
 	mlp := must.Get(embedding.NewMLP(embedding.MLP{In: q.Dim, Hidden: []int{hidden}, Out: 1}))(t)
 	term := must.Get(embedding.Model{Network: mlp}.NewTermPass())(t)
 	r, client := rand.New(rand.NewPCG(1, 1)), local.NewClient(q, privacy.NewSeededSource(1))
@@ -82,16 +80,12 @@ func TestGradientOfNetwork(t *testing.T) {
 		term.Pull(jacobian, []float64{1}, 1)
 		slope := -z.Y / (1 + math.Exp(z.Y*(f[0]+q.Bias)))
 		for i, got := range m.Gradient {
-			if want := slope * jacobian[i]; math.Abs(got-want) > 1e-14 {
-				t.Fatalf("parameter %d: gradient %v, by package embedding %v", i, got, want)
-			}
+			must.Near(t, got, slope*jacobian[i], 1e-14, "parameter %d: gradient, and by package embedding", i)
 			at := append([]float64(nil), st.W...)
 			at[i] += step
 			up := loss(at)
 			at[i] -= 2 * step
-			if want := (up - loss(at)) / (2 * step); math.Abs(got-want) > 1e-8 {
-				t.Fatalf("parameter %d: gradient %v, by differences %v", i, got, want)
-			}
+			must.Near(t, got, (up-loss(at))/(2*step), 1e-8, "parameter %d: gradient, and by differences", i)
 		}
 	}
 }
@@ -151,9 +145,7 @@ func TestCurriculumOfTheNetworksScore(t *testing.T) {
 		st, z := randomState(q, r)
 		m := must.Get(local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z))(t)
 		takes := z.Y*forward(st.W, z.X, hidden) >= 0.2
-		if m.Takes != takes {
-			t.Fatalf("score %v with label %v: takes part %v", forward(st.W, z.X, hidden), z.Y, m.Takes)
-		}
+		must.Equal(t, m.Takes, takes, "score %v with label %v: takes part", forward(st.W, z.X, hidden), z.Y)
 		zero := sent(st, engine.Record{X: make([]float64, 3), Y: math.NaN()})
 		same := sent(st, z).Direction == zero.Direction
 		if !takes && !same {
@@ -196,9 +188,7 @@ func TestHostileServerOfNetworks(t *testing.T) {
 		refused["an output layer out of its ball"] = output
 		for name, st := range refused {
 			for _, z := range records {
-				if _, err := local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z); err == nil {
-					t.Errorf("%s: %s: a message was sent", m, name)
-				}
+				must.Err(local.NewClient(q, privacy.NewSeededSource(1)).Message(st, z))(t, "%s: %s: a message was sent", m, name)
 			}
 		}
 		edge := with(1, q.Parameters, 20)
@@ -301,14 +291,10 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 	must.ErrDo(t, q.Apply(st, []local.Message{{Takes: true, Direction: randomiser.DirectionMessage{Choice: 9}}}), "a choice that no user can have was applied")
 	exact := plan(t, networkProtocol(local.SGD, 4))
 	for _, n := range []int{3, exact.Parameters + 1} {
-		if err := exact.Apply(exact.Start(), []local.Message{{Takes: true, Gradient: make([]float64, n)}}); err == nil {
-			t.Errorf("a gradient of %d numbers for %d parameters was applied", n, exact.Parameters)
-		}
+		must.ErrDo(t, exact.Apply(exact.Start(), []local.Message{{Takes: true, Gradient: make([]float64, n)}}), "a gradient of %d numbers for %d parameters was applied", n, exact.Parameters)
 	}
 	labels := plan(t, networkProtocol(local.PrestigeLabel, 4))
-	if err := labels.Learn(labels.Start(), make([]float64, labels.Parameters), 1); err == nil {
-		t.Error("public features of a wrong number were learnt")
-	}
+	must.ErrDo(t, labels.Learn(labels.Start(), make([]float64, labels.Parameters), 1), "public features of a wrong number were learnt")
 }
 
 // xorUsers are records of two features and a third without meaning; the label depends on the signs.
@@ -339,14 +325,7 @@ func TestNetworksLearn(t *testing.T) {
 		}
 		q := plan(t, p)
 		st := must.Get(local.Simulate(context.Background(), q, train, privacy.NewSeededSource(1), nil))(t, m)
-		right, x := 0, make([]float64, 3)
-		for i := range test.Len() {
-			test.Row(i, x)
-			if forward(st.W, x, 8)*test.Label(i) > 0 {
-				right++
-			}
-		}
-		if a := float64(right) / float64(test.Len()); a < 0.9 {
+		if a := accuracyOf(func(x []float64) float64 { return forward(st.W, x, 8) }, test); a < 0.9 {
 			t.Errorf("%s: accuracy %v, want at least 0.9; linear models have 0.5", m, a)
 		}
 		if err := q.Validate(st); err != nil || !q.Fits(st.W, 1+1e-9) || !q.Fits(st.Average(), 1+1e-9) {

@@ -78,39 +78,41 @@ func (m Method) gradual() bool { return m != DJW && m != SGD }
 
 // Protocol holds everything public about a learning task.
 type Protocol struct {
-	Method      Method
-	Loss        engine.MarginLoss // the loss, a function of v = y (w.x + b)
-	Dim         int               // d, the number of features of a record
-	FeatureNorm float64           // R_x, a bound ||x||_2 <= R_x that the user's client enforces; positive
-	Radius      float64           // R: the model is projected to ||w||_2 <= R; positive, or 0 for a network
-	Bias        float64           // b, a fixed and public number
-	L2          float64           // lambda of the term lambda/2 ||w||^2 of the objective; positive, or 0 for a network
-	Users       int               // n, the number of users, each visited once in every epoch; at most 2^40
-	Epochs      int               // T_max, the number of epochs, at most MaxEpochs; 0 means 10
-	Batch       int               // the number of messages averaged in one update; 0 means 1
+	Method Method            `json:"-"` // package serve has the JSON of this and of the loss
+	Loss   engine.MarginLoss `json:"-"` // the loss, a function of v = y (w.x + b)
+
+	Dim         int     `json:"features"`     // d, the number of features of a record
+	FeatureNorm float64 `json:"feature_norm"` // R_x, a bound ||x||_2 <= R_x that the user's client enforces; positive
+	Radius      float64 `json:"radius"`       // R: the model is projected to ||w||_2 <= R; positive, or 0 for a network
+	Bias        float64 `json:"bias"`         // b, a fixed and public number
+	// lambda of the term lambda/2 ||w||^2 of the objective; positive, or 0 for a network
+	L2     float64 `json:"l2"`
+	Users  int     `json:"users"`  // n, the number of users, each visited once in every epoch; at most 2^40
+	Epochs int     `json:"epochs"` // T_max, the number of epochs, at most MaxEpochs; 0 means 10
+	Batch  int     `json:"batch"`  // the number of messages averaged in one update; 0 means 1
 
 	// Epsilon is the local epsilon of one visit. For PrestigeLabel it is the epsilon of the one answer of a
 	// user. It is at least 1e-300 and read as a decimal (privacy.DecimalSum). Methods without privacy ignore
 	// it.
-	Epsilon float64
+	Epsilon float64 `json:"epsilon_per_visit"`
 	// ResponseShare is the share of Epsilon for a randomised response, in (0, 1). It applies to
 	// PrestigeParticipation and PrestigePrinted. If it is 0, PrestigePrinted uses 1/5, the paper's ratio 1:4.
 	// For PrestigeParticipation 0 means that the sample gets Epsilon and the response gets the remaining budget
 	// (local.Direction.Participation).
-	ResponseShare float64
+	ResponseShare float64 `json:"response_share"`
 	// Pairs is the number of pairs of candidate directions of private sampling (local.Direction). If it is 0, 1
 	// applies.
-	Pairs int
+	Pairs int `json:"direction_pairs"`
 
 	// Threshold and ThresholdStep define the curriculum. A record is in the curriculum of epoch T if y (w.x +
 	// b) is at least D_T, where D_1 = Threshold and D_(T+1) = D_T - ThresholdStep sqrt T. If Threshold is 0,
 	// 1.5 applies. If ThresholdStep is 0, 1 applies.
-	Threshold     float64
-	ThresholdStep float64
+	Threshold     float64 `json:"threshold"`
+	ThresholdStep float64 `json:"threshold_step"`
 
 	// Network makes the model a small network, whose score f(x) replaces w.x, also in the curriculum. If it is
 	// nil, the model is linear.
-	Network *Network
+	Network *Network `json:"network,omitempty"`
 }
 
 // MaxEpochs is the largest number of epochs of a protocol. It bounds the time in which a user plans a protocol

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	power "dyad/internal/sizes"
-
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
+	power "dyad/internal/sizes"
 )
 
 // A compressed file, which a goroutine decompresses ahead, gives the records and errors of its text: also where

@@ -5,38 +5,27 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 
 	"dyad/engine/dataset/parquet"
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/sparse"
+	"dyad/internal/must"
 )
 
 const csrColumns = "features: 5\nnonzeros: 3\nrange: [-2, 2]\ncolumns:\n  - {name: y, role: label, positive: 1, negative: -1}\n"
 
 // testdata/scipy_csr.npz is from scipy.sparse.save_npz, and numpy.savez with y and person.
 func TestCSRIsLIBSVM(t *testing.T) {
-	want := must(load(mustSchema(t, "data_id: t\nformat: libsvm\n"+csrColumns), "1 3:0.5 5:-1\n-1\n1 1:1 2:0.25 3:0 4:1\n", Options{}))(t)
+	want := must.Get(load(mustSchema(t, "data_id: t\nformat: libsvm\n"+csrColumns), "1 3:0.5 5:-1\n-1\n1 1:1 2:0.25 3:0 4:1\n", Options{}))(t)
 	s := mustSchema(t, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
-	got := must(Load("testdata/scipy_csr.npz", s, Options{}))(t)
+	got := must.Get(Load("testdata/scipy_csr.npz", s, Options{}))(t)
 	if !got.Records.IsSparse() || got.Records.Len() != 3 {
 		t.Fatalf("%d records, sparse %v", got.Records.Len(), got.Records.IsSparse())
 	}
-	a, b := make([]float64, 5), make([]float64, 5)
-	for i := range 3 {
-		got.Records.Row(i, a)
-		want.Records.Row(i, b)
-		if !slices.Equal(a, b) || got.Records.Label(i) != want.Records.Label(i) {
-			t.Errorf("row %d: %v, want %v", i, a, b)
-		}
-	}
-	m, err := Summarize("testdata/scipy_csr.npz", s, Options{})
-	if err != nil || m.Rows != 3 {
-		t.Errorf("%+v, %v", m, err)
-	}
+	sameRecords(t, got.Records, want.Records)
+	must.Equal(t, must.Get(Summarize("testdata/scipy_csr.npz", s, Options{}))(t).Rows, 3, "rows of the summary")
 }
 
 func TestArraysOfPersons(t *testing.T) {
@@ -45,12 +34,8 @@ func TestArraysOfPersons(t *testing.T) {
 	if err != nil || d.Records.Len() != 3 || d.Records.Units() != 2 {
 		t.Fatalf("%v, %v", d, err)
 	}
-	if _, err := Load("testdata/scipy_csr.npz", s, Options{}); err == nil || !strings.Contains(err.Error(), "role: person") {
-		t.Errorf("rows of persons are read one by one: %v", err)
-	}
-	if _, err := ParseSchema([]byte("data_id: t\nformat: libsvm\npersons: 2\n" + csrColumns + "  - {name: who, role: person}\n")); err == nil {
-		t.Error("a LIBSVM file has persons")
-	}
+	must.Fail(Load("testdata/scipy_csr.npz", s, Options{}))(t, "role: person", "rows of persons are read one by one")
+	must.Err(ParseSchema([]byte("data_id: t\nformat: libsvm\npersons: 2\n"+csrColumns+"  - {name: who, role: person}\n")))(t, "a LIBSVM file has persons")
 }
 
 // One number is one person, however it is written, and numbers that float64 may have mixed up are none.
@@ -73,9 +58,7 @@ func TestPersonsAsNumbers(t *testing.T) {
 			t.Errorf("%v: %v", c.ids, err)
 		}
 	}
-	if text := parquet.AppendFloat(nil, zero, 64); string(text) != "0" {
-		t.Errorf("-0 in Parquet is %q", text)
-	}
+	must.Equal(t, string(parquet.AppendFloat(nil, zero, 64)), "0", "-0 in Parquet")
 }
 
 // float64Vector is a NumPy array.
@@ -93,7 +76,7 @@ func TestCSRErrors(t *testing.T) {
 	good := func() map[string]string {
 		return map[string]string{"data.npy": vector(1, 2, 1), "indices.npy": vector(0, 4, 1), "indptr.npy": vector(0, 2, 3), "shape.npy": vector(2, 5), "y.npy": vector(1, -1)}
 	}
-	must(load(s, npz(t, good()), Options{}))(t)
+	must.Get(load(s, npz(t, good()), Options{}))(t)
 	for name, c := range map[string]struct {
 		member, content string
 		row             int
@@ -127,11 +110,5 @@ func TestCSRErrors(t *testing.T) {
 }
 
 func FuzzCSR(f *testing.F) {
-	b := must(os.ReadFile("testdata/scipy_csr.npz"))(f)
-	f.Add(string(b))
-	s := mustSchema(f, "data_id: t\nformat: npz\nsparse: true\n"+csrColumns)
-	f.Fuzz(func(t *testing.T, content string) {
-		d, err := load(s, content, Options{Labels: LabelsOptional})
-		checkLoaded(t, d, err)
-	})
+	fuzzLoad(f, []string{"data_id: t\nformat: npz\nsparse: true\n" + csrColumns}, []Options{{Labels: LabelsOptional}}, string(must.Get(os.ReadFile("testdata/scipy_csr.npz"))(f)))
 }

@@ -2,11 +2,11 @@ package dataset
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // Whatever pairs are chosen, a record with their products is the one that the model's encoder makes of the same row, and a record without
@@ -19,7 +19,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 		rows, _ := basisRows()
 		var x, y []float64
 		for _, row := range rows {
-			v := must(e.Encode(row))(t, row)
+			v := must.Get(e.Encode(row))(t, row)
 			norm := 0.0
 			for _, u := range v {
 				norm += u * u
@@ -29,7 +29,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 			}
 			fields, x, y = append(fields, row), append(x, v...), append(y, 1)
 		}
-		r := must(engine.NewRecords(x, y, e.Dim(), e.Bounds()))(t)
+		r := must.Get(engine.NewRecords(x, y, e.Dim(), e.Bounds()))(t)
 		last := len(c.Products) - 1
 		for _, places := range [][]int{{}, {0, 1}, {last, 2}, {3, last - 1}} {
 			model := e.Chosen(places)
@@ -42,7 +42,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 			}
 			got := make([]float64, of.Dim())
 			for i, row := range fields {
-				want := must(model.Encode(row))(t)
+				want := must.Get(model.Encode(row))(t)
 				of.Row(i, got)
 				for k := range want {
 					if math.Abs(got[k]-want[k]) > 1e-9 {
@@ -51,9 +51,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 				}
 			}
 		}
-		if again, err := NewEncoder(e.Chosen([]int{0, 1}).Schema()); err != nil || !slices.Equal(again.FeatureNames(), e.Chosen([]int{0, 1}).FeatureNames()) {
-			t.Errorf("the model's schema is read as another, %v", err)
-		}
+		must.Same(t, must.Get(NewEncoder(e.Chosen([]int{0, 1}).Schema()))(t).FeatureNames(), e.Chosen([]int{0, 1}).FeatureNames(), "names of the model's schema")
 	}
 	for text, want := range map[string]string{
 		"choose_interactions: 9\n" + basisSchema:  "must be 1 to 8",
@@ -65,8 +63,6 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 		if err == nil {
 			_, err = NewEncoder(s)
 		}
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40s: %v, want %q", text, err, want)
-		}
+		must.FailDo(t, err, want, text)
 	}
 }

@@ -6,22 +6,24 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestPythonHasASentenceForEveryRule: the Python client says each rule in its own words, or lists it among those of files that Python
 // does not write. A rule is told by its words before the first semicolon.
 func TestPythonHasASentenceForEveryRule(t *testing.T) {
-	files := must(filepath.Glob("*/*.go"))(t) // of the rooms
+	files := must.Get(filepath.Glob("*/*.go"))(t) // of the rooms
 	var source []byte
 	for _, name := range append(files, "rules.go") {
 		if name == filepath.FromSlash("schema/ids.go") { // of pairs
 			continue
 		}
-		text := must(os.ReadFile(name))(t)
+		text := must.Get(os.ReadFile(name))(t)
 		source = append(source, text...)
 	}
 	source = regexp.MustCompile(`" \+\n\t*"`).ReplaceAll(source, nil) // texts of several lines
-	python := must(os.ReadFile("../../clients/python/dyad_dp/_sentences.py"))(t)
+	python := must.Get(os.ReadFile("../../clients/python/dyad_dp/_sentences.py"))(t)
 	table, rest, _ := strings.Cut(string(python), "\nELSEWHERE = (")
 	elsewhere, _, _ := strings.Cut(rest, "\n)")
 	rules := regexp.MustCompile(`(?m)^(?:\t|const )[rR]ule\w+ += "((?:[^"\\]|\\.)*)"$`).FindAllStringSubmatch(string(source), -1)

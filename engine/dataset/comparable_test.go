@@ -1,10 +1,10 @@
 package dataset
 
 import (
-	"errors"
 	"testing"
 
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 // What the labels of well-formed rows have in common is no error of Load, whose callers may
@@ -28,17 +28,14 @@ func TestLabelsWithoutPairs(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, content := mustSchema(t, column+c.schema), "x,y,q\n"+c.rows
 			file := writeFile(t, "file.csv", content)
-			d := must(Load(file, s, Options{}))(t, "well-formed rows do not load:")
-			m := must(Summarize(file, s, Options{}))(t)
-			for _, err := range []error{d.CheckPairs(), m.Problem} {
-				var p *source.ParseError
-				if errors.As(err, &p) != (c.rule != "") || err == nil != (c.rule == "") {
-					t.Fatalf("got %v, want rule %q", err, c.rule)
-				}
-				if p != nil && (*p != source.ParseError{File: file, Column: c.column, Rule: c.rule}) {
-					t.Errorf("got %+v, want column %q: %s", *p, c.column, c.rule)
-				}
+			d := must.Get(Load(file, s, Options{}))(t, "well-formed rows do not load:")
+			m := must.Get(Summarize(file, s, Options{}))(t)
+			var want error
+			if c.rule != "" {
+				want = &source.ParseError{File: file, Column: c.column, Rule: c.rule}
 			}
+			must.Same(t, d.CheckPairs(), want, "CheckPairs")
+			must.Same(t, m.Problem, want, "Summarize")
 		})
 	}
 }
@@ -48,8 +45,6 @@ func TestLabelsWithoutPairs(t *testing.T) {
 func TestRecordsAreAcceptedInEveryRow(t *testing.T) {
 	s := mustSchema(t, "data_id: t\ncolumns:\n  - {name: f, categories: [f, m]}\n  - {name: note, role: ignore}\n  - {name: yes, role: label, positive: yes, negative: no}\n")
 	for _, content := range []string{"m,-,no\nf,-,yes\n", "f,-,yes\nm,-,no\n", "f,note,no\nm,-,yes\n"} {
-		if d, err := load(s, content, Options{}); err != nil || d.Records.Len() != 2 {
-			t.Errorf("%q: %v", content, err)
-		}
+		must.Equal(t, must.Get(load(s, content, Options{}))(t, content).Records.Len(), 2, "records of %q", content)
 	}
 }

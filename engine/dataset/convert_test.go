@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -16,16 +14,14 @@ import (
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/engine/tensors"
+	"dyad/internal/must"
 )
 
 // convertFile converts and returns the file written.
 func convertFile(t *testing.T, in string, s *Schema, format string, o ConvertOptions) (path string, rows int, out *Schema) {
 	t.Helper()
 	var b bytes.Buffer
-	rows, out, err := Convert(in, s, &b, format, o)
-	if err != nil {
-		t.Fatalf("%s: %v", format, err)
-	}
+	rows, out = must.Get2(Convert(in, s, &b, format, o))(t, format)
 	return writeFile(t, "out."+format, b.String()), rows, out
 }
 
@@ -63,14 +59,12 @@ func TestConvertKeepsRecords(t *testing.T) {
 	} {
 		s := mustSchema(t, c.schema)
 		in := writeFile(t, "in", c.content)
-		want := must(Load(in, s, Options{KeepIDs: true}))(t, c.name)
+		want := must.Get(Load(in, s, Options{KeepIDs: true}))(t, c.name)
 		for _, format := range c.formats {
 			path, rows, out := convertFile(t, in, s, format, ConvertOptions{})
-			text := must(out.YAML())(t)
-			back := must(ParseSchema(text))(t, c.name, format, string(text))
-			if !reflect.DeepEqual(back, out) {
-				t.Errorf("%s %s: the schema changed in YAML:\n%s", c.name, format, text)
-			}
+			text := must.Get(out.YAML())(t)
+			back := must.Get(ParseSchema(text))(t, c.name, format, string(text))
+			must.Same(t, back, out, "%s %s: the schema changed in YAML:\n%s", c.name, format, text)
 			d, err := Load(path, back, Options{KeepIDs: true})
 			if err != nil {
 				content, _ := os.ReadFile(path)
@@ -81,9 +75,7 @@ func TestConvertKeepsRecords(t *testing.T) {
 			if rows != want.Records.Len() || !slices.Equal(got.Float64s(), x.Float64s()) || !slices.Equal(d.Records.Labels(), want.Records.Labels()) || !slices.Equal(d.Groups, want.Groups) {
 				t.Errorf("%s %s: records differ: %v %v, want %v %v", c.name, format, got, d.Records.Labels(), x, want.Records.Labels())
 			}
-			if !slices.Equal(d.IDs, want.IDs) {
-				t.Errorf("%s %s: ids %q, want %q", c.name, format, d.IDs, want.IDs)
-			}
+			must.Same(t, d.IDs, want.IDs, "%s %s: ids", c.name, format)
 		}
 	}
 }
@@ -92,8 +84,7 @@ func TestConvertKeepsRecords(t *testing.T) {
 func TestConvertEncoded(t *testing.T) {
 	s := mustSchema(t, convertMixed)
 	in := writeFile(t, "in.csv", convertMixedData)
-	want := must(Load(in, s, Options{}))(t)
-	f := want.Encoder.Factor()
+	want := must.Get(Load(in, s, Options{}))(t)
 	for _, format := range bothFormats {
 		path, rows, out := convertFile(t, in, s, format, ConvertOptions{Encoded: true})
 		if rows != 3 || out != nil {
@@ -110,18 +101,14 @@ func TestConvertEncoded(t *testing.T) {
 			fmt.Fprintf(&b, "  - {name: %s, range: [-1, 1]}\n", schema.QuoteYAML(name))
 		}
 		b.WriteString("  - {name: out, role: label, positive: 1, negative: -1}\n")
-		d := must(Load(path, mustSchema(t, b.String()), Options{}))(t, format, b.String())
+		d := must.Get(Load(path, mustSchema(t, b.String()), Options{}))(t, format, b.String())
 		x, _ := tensors.FromRecords(want.Records)
 		got, _ := tensors.FromRecords(d.Records)
 		g := d.Encoder.Factor()
 		for k, v := range x.Float64s() {
-			if v*g != got.Float64s()[k] {
-				t.Errorf("%s: value %d is %v, want %v (factors %v, %v)", format, k, got.Float64s()[k], v*g, f, g)
-			}
+			must.Equal(t, v*g, got.Float64s()[k], "%s: value %d", format, k)
 		}
-		if !slices.Equal(d.Records.Labels(), want.Records.Labels()) {
-			t.Errorf("%s: labels %v", format, d.Records.Labels())
-		}
+		must.Same(t, d.Records.Labels(), want.Records.Labels(), "%s: labels", format)
 	}
 }
 
@@ -148,32 +135,24 @@ func TestConvertErrors(t *testing.T) {
 	}
 	full := errors.New("disk full")
 	for _, format := range bothFormats {
-		if _, _, err := Convert(in, s, failingWriter{full}, format, ConvertOptions{}); !errors.Is(err, full) {
-			t.Errorf("%s: got %v, want the error of the writer", format, err)
-		}
+		_, _, err := Convert(in, s, errWriter{full}, format, ConvertOptions{})
+		must.FailDo(t, err, full, format)
 	}
 }
-
-type failingWriter struct{ err error }
-
-func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
 // Scan allocates a bounded amount, however many rows there are.
 func TestScanMemory(t *testing.T) {
 	s := mustSchema(t, plainSchema)
 	path := writeFile(t, "big.csv", strings.Repeat("0.123456789,55.5,1\n3,4,0\n", 100_000))
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
 	rows := 0
-	try(t, Scan(path, s, Options{}, func(*Row) error { rows++; return nil }))
-	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; rows != 200_000 || got > 1<<20 {
+	got := allocated(t, func() error { return Scan(path, s, Options{}, func(*Row) error { rows++; return nil }) })
+	if rows != 200_000 || got > 1<<20 {
 		t.Errorf("%d rows, %d bytes allocated", rows, got)
 	}
 }
 
 func TestSummarize(t *testing.T) {
-	m := must(Summarize(writeFile(t, "in.csv", convertMixedData), mustSchema(t, convertMixed), Options{}))(t)
+	m := must.Get(Summarize(writeFile(t, "in.csv", convertMixedData), mustSchema(t, convertMixed), Options{}))(t)
 	if m.Rows != 3 || m.Positives != 1 || m.Negatives != 2 || m.Groups != 2 || m.LargestGroup != 2 || m.Features != 3 || !m.Labels {
 		t.Errorf("got %+v", m)
 	}
@@ -184,12 +163,12 @@ func TestSummarize(t *testing.T) {
 	if !slices.Equal(sex.Counts, []int{1, 1}) || sex.Missing != 1 {
 		t.Errorf("got %+v", sex)
 	}
-	m = must(Summarize(writeFile(t, "in", "1 1:-4 3:20\n-1 2:0.5\n1 3:5\n"), mustSchema(t, sparseSchema), Options{}))(t)
+	m = must.Get(Summarize(writeFile(t, "in", "1 1:-4 3:20\n-1 2:0.5\n1 3:5\n"), mustSchema(t, sparseSchema), Options{}))(t)
 	first, third := m.Columns[0], m.Columns[2]
 	if first.Min != -4 || first.Max != 0 || first.Clamped != 1 || first.Used != 0.5 || third.Clamped != 1 || third.Min != 0 || third.Used != 1 {
 		t.Errorf("got %+v, %+v", first, third)
 	}
-	m = must(Summarize("testdata/numpy_stored.npz", mustSchema(t, "data_id: t\nformat: npz\nfeatures: 3\nrange: [0, 10]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, kind: numeric, range: [0, 4]}]\n"), Options{}))(t)
+	m = must.Get(Summarize("testdata/numpy_stored.npz", mustSchema(t, "data_id: t\nformat: npz\nfeatures: 3\nrange: [0, 10]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, kind: numeric, range: [0, 4]}]\n"), Options{}))(t)
 	if m.Grades == nil || m.Grades.Max != 1 || m.Grades.Used != 0.25 || m.Columns[0].Missing != 1 || m.Columns[2].Clamped != 1 || m.Columns[1].Clamped != 1 {
 		t.Errorf("got %+v, grades %+v", m, m.Grades)
 	}

@@ -2,6 +2,7 @@ package dataset
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -15,6 +16,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/xuri/excelize/v2"
 	"golang.org/x/text/encoding/charmap"
+
+	"dyad/internal/must"
 )
 
 // The corpus: spreadsheets as people export them, with what every cell is. A file is never read as
@@ -227,7 +230,7 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 	rows := f.cells()
 	if strings.HasSuffix(f.writer, "workbook") {
 		book := excelize.NewFile()
-		style := must(book.NewStyle(&excelize.Style{NumFmt: 14}))(t)
+		style := must.Get(book.NewStyle(&excelize.Style{NumFmt: 14}))(t)
 		skip := len(f.title) + 1
 		if f.unitRow {
 			skip++
@@ -247,35 +250,20 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 				default:
 					err = book.SetCellStr("Sheet1", name, text)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, err)
 			}
 		}
 		path := filepath.Join(dir, fmt.Sprintf("%d.xlsx", f.seed))
-		try(t, book.SaveAs(path))
+		must.Do(t, book.SaveAs(path))
 		return path
 	}
 	if strings.HasSuffix(f.writer, "jsonl") {
 		return f.writeJSON(t, dir)
 	}
 	var b bytes.Buffer
-	end := "\n"
-	if f.writer == "crlf" {
-		end = "\r\n"
-	}
-	for _, row := range rows {
-		for i, text := range row {
-			if i > 0 {
-				b.WriteString(f.delimiter)
-			}
-			if strings.ContainsAny(text, "\""+f.delimiter) {
-				text = `"` + strings.ReplaceAll(text, `"`, `""`) + `"`
-			}
-			b.WriteString(text)
-		}
-		b.WriteString(end)
-	}
+	w := csv.NewWriter(&b)
+	w.Comma, w.UseCRLF = rune(f.delimiter[0]), f.writer == "crlf"
+	must.Do(t, w.WriteAll(rows))
 	text := b.Bytes()
 	switch f.writer {
 	case "bom":
@@ -285,33 +273,12 @@ func (f *corpusFile) write(t *testing.T, dir string) string {
 			text = coded
 		}
 	}
-	path := filepath.Join(dir, fmt.Sprintf("%d.csv", f.seed))
-	return put(t, path, text)
+	return put(t, filepath.Join(dir, fmt.Sprintf("%d.csv", f.seed)), text)
 }
 
-// writeJSON writes an object a row, with numbers as numbers or as the text that they are in other files.
+// writeJSON writes an object a row, with numbers as numbers or as the text that they are in other files. Half of these files are Parquet,
+// with numbers of "jsonl" as doubles.
 func (f *corpusFile) writeJSON(t *testing.T, dir string) string {
-	var b bytes.Buffer
-	for i := range f.rows {
-		row := map[string]any{}
-		for _, c := range f.columns {
-			row[c.name] = c.written(f, i)
-			if f.writer == "jsonl" && c.v != nil && c.kind != "date" && !math.IsNaN(c.v[i]) {
-				row[c.name] = c.v[i]
-			}
-		}
-		text := must(json.Marshal(row))(t)
-		b.Write(append(text, '\n'))
-	}
-	if f.seed%2 == 0 { // half of these files are Parquet
-		return f.writeParquet(t, dir)
-	}
-	path := filepath.Join(dir, fmt.Sprintf("%d.jsonl", f.seed))
-	return put(t, path, b.Bytes())
-}
-
-// writeParquet writes the columns of writeJSON, numbers of "jsonl" as doubles.
-func (f *corpusFile) writeParquet(t *testing.T, dir string) string {
 	native := func(c *sheetColumn) bool { return f.writer == "jsonl" && c.v != nil && c.kind != "date" }
 	columns := parquet.Group{}
 	for _, c := range f.columns {
@@ -320,21 +287,25 @@ func (f *corpusFile) writeParquet(t *testing.T, dir string) string {
 			columns[c.name] = parquet.Optional(parquet.Leaf(parquet.DoubleType))
 		}
 	}
-	var b bytes.Buffer
+	var lines, b bytes.Buffer
 	w := parquet.NewGenericWriter[any](&b, parquet.NewSchema("corpus", columns))
 	for i := range f.rows {
-		row := map[string]any{}
+		row, object := map[string]any{}, map[string]any{}
 		for _, c := range f.columns {
-			switch {
-			case !native(c):
-				row[c.name] = c.written(f, i)
-			case !math.IsNaN(c.v[i]):
-				row[c.name] = c.v[i]
+			object[c.name] = c.written(f, i)
+			if native(c) && !math.IsNaN(c.v[i]) {
+				object[c.name] = c.v[i]
+			}
+			if !native(c) || !math.IsNaN(c.v[i]) {
+				row[c.name] = object[c.name]
 			}
 		}
-		must(w.Write([]any{row}))(t)
+		must.Get(w.Write([]any{row}))(t)
+		lines.Write(append(must.Get(json.Marshal(object))(t), '\n'))
 	}
-	try(t, w.Close())
-	path := filepath.Join(dir, fmt.Sprintf("%d.parquet", f.seed))
-	return put(t, path, b.Bytes())
+	must.Do(t, w.Close())
+	if f.seed%2 == 0 {
+		return put(t, filepath.Join(dir, fmt.Sprintf("%d.parquet", f.seed)), b.Bytes())
+	}
+	return put(t, filepath.Join(dir, fmt.Sprintf("%d.jsonl", f.seed)), lines.Bytes())
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/schema"
+	"dyad/internal/must"
 )
 
 // outcome is what became of a file: questions that the draft asked, errors that it gave.
@@ -186,9 +187,7 @@ func TestCorpusSeesMisreading(t *testing.T) {
 		},
 	} {
 		o := f.check(path, spoil)
-		if (len(o.wrong) > 0) != (spoil != nil) {
-			t.Errorf("%s: %q", name, o.wrong)
-		}
+		must.Equal(t, len(o.wrong) > 0, spoil != nil, "%s: %q", name, o.wrong)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/schema"
+	"dyad/internal/must"
 )
 
 // rows are n rows of the values, which come again and again, and a label.
@@ -60,12 +61,8 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 			[]string{`{name: "sex", categories: ["f", "m", "x"], unknown: other}`, `{name: "weight", range: [2, 400], transform: log1p}`, `{name: "nr", role: ignore}`, `positive: "0", negative: "1"`}, 2},
 	} {
 		path := writeFile(t, "x.csv", c.content)
-		draft := must(Draft(path, c.o))(t, c.name)
-		for _, w := range c.want {
-			if !strings.Contains(string(draft.Schema), w) {
-				t.Errorf("%s: the draft lacks %q:\n%s", c.name, w, draft.Schema)
-			}
-		}
+		draft := must.Get(Draft(path, c.o))(t, c.name)
+		must.Contain(t, string(draft.Schema), c.want...)
 		s, err := ParseSchema(draft.Schema)
 		if c.columns < 0 {
 			if err == nil || draft.Label != "" || len(draft.Candidates) != 3 {
@@ -73,17 +70,10 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		d := must(Load(path, s, Options{}))(t, c.name, string(draft.Schema))
-		if got := len(d.Encoder.Columns()); got != c.columns {
-			t.Errorf("%s: %d feature columns, want %d\n%s", c.name, got, c.columns, draft.Schema)
-		}
-		if marked := s.RangesFromData(); marked != (c.name != "answers") {
-			t.Errorf("%s: marked as from the data: %v", c.name, marked)
-		}
+		must.Do(t, err, c.name)
+		d := must.Get(Load(path, s, Options{}))(t, c.name, string(draft.Schema))
+		must.Equal(t, len(d.Encoder.Columns()), c.columns, "%s: feature columns", c.name)
+		must.Equal(t, s.RangesFromData(), c.name != "answers", "%s: marked as from the data", c.name)
 	}
 }
 
@@ -100,15 +90,10 @@ func TestDraftAnswerErrors(t *testing.T) {
 		{content, DraftOptions{Answers: map[string]Answer{"c": {}}}, `the answers name the column "c", but the file has no such column`},
 		{"a,y\n1,0\n2,1\n", DraftOptions{Label: "y", Positive: "2"}, `the label "y" has no value "2"`},
 	} {
-		_, err := Draft(writeFile(t, "x.csv", c.content), c.o)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
-		}
+		must.Fail(Draft(writeFile(t, "x.csv", c.content), c.o))(t, c.want, c.o)
 	}
-	for text, want := range map[string]string{"a: {range: 5}": "answers", "- a": "answers", "a: {label: 1}": "answers"} {
-		if _, err := ParseAnswers([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
+	for text, want := range map[string]string{"a: {range: 5}": "answers", "- a": "answers", "a: {label: 1}": "answers", "a: {rang: [0, 1]}": "did you mean range?"} {
+		must.Fail(ParseAnswers([]byte(text)))(t, want, text)
 	}
 	answers, err := ParseAnswers([]byte("age: {range: [18, 110]}\nsex: {categories: [f, no], unknown: other}\n"))
 	if err != nil || answers["age"].Range[1] != 110 || answers["sex"].Categories[1] != "no" {
@@ -148,17 +133,10 @@ func TestDraftSkipsNoRecords(t *testing.T) {
 		path := writeFile(t, "x.csv", c.content)
 		d, err := Draft(path, DraftOptions{Label: "y"})
 		if c.want != "" {
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%s: %v", name, err)
-			}
+			must.FailDo(t, err, c.want, name)
 			continue
 		}
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if s, err := ParseSchema(d.Schema); err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if _, err := Load(path, s, Options{}); err != nil {
-			t.Errorf("%s: %v\n%s", name, err, d.Schema)
-		}
+		must.Do(t, err, name)
+		must.Get(Load(path, mustSchema(t, string(d.Schema)), Options{}))(t, name, string(d.Schema))
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/sparse"
+	"dyad/internal/must"
 )
 
 // Each draft loads its own file, and has these lines.
@@ -52,15 +53,11 @@ func TestDraft(t *testing.T) {
 				content = string(gzipped(t, content))
 			}
 			path := writeFile(t, c.file, content)
-			draft := must(Draft(path, DraftOptions{Label: labels[c.name]}))(t)
+			draft := must.Get(Draft(path, DraftOptions{Label: labels[c.name]}))(t)
 			text := draft.Schema
-			for _, w := range append(c.want, "!!!", "from_data") {
-				if !strings.Contains(string(text), w) {
-					t.Errorf("the draft lacks %q:\n%s", w, text)
-				}
-			}
-			s := must(ParseSchema(text))(t)
-			d := must(Load(path, s, Options{}))(t, string(text))
+			must.Contain(t, string(text), append(c.want, "!!!", "from_data")...)
+			s := must.Get(ParseSchema(text))(t)
+			d := must.Get(Load(path, s, Options{}))(t, string(text))
 			if d.Records.Len() != c.n || d.Records.Dim() != c.d || !d.Schema().RangesFromData() {
 				t.Errorf("n %d, d %d, want %d, %d\n%s", d.Records.Len(), d.Records.Dim(), c.n, c.d, text)
 			}
@@ -85,14 +82,10 @@ func TestDraftArrays(t *testing.T) {
 		"b.npz":               {`arrays: {x: "data", y: "labels"}`, "features: 2", "range: [-1, 7] # FROM THE DATA"},
 	} {
 		path := filepath.Join(dir, name)
-		draft := must(Draft(path, DraftOptions{}))(t, name)
+		draft := must.Get(Draft(path, DraftOptions{}))(t, name)
 		text := draft.Schema
-		for _, w := range want {
-			if !strings.Contains(string(text), w) {
-				t.Errorf("%s: the draft lacks %q:\n%s", name, w, text)
-			}
-		}
-		d := must(Load(path, mustSchema(t, string(text)), Options{}))(t, name, string(text))
+		must.Contain(t, string(text), want...)
+		d := must.Get(Load(path, mustSchema(t, string(text)), Options{}))(t, name, string(text))
 		checkNorms(t, d.Records)
 	}
 }
@@ -119,12 +112,8 @@ func TestDraftErrors(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
-	if _, err := Draft(os.DevNull, DraftOptions{}); err == nil || !strings.Contains(err.Error(), "store its data") {
-		t.Errorf("got %v for a file that can be read only once", err)
-	}
-	if _, err := Draft(filepath.Join(t.TempDir(), "absent"), DraftOptions{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("got %v, want os.ErrNotExist", err)
-	}
+	must.Fail(Draft(os.DevNull, DraftOptions{}))(t, "store its data", "a file that can be read only once")
+	must.Fail(Draft(filepath.Join(t.TempDir(), "absent"), DraftOptions{}))(t, os.ErrNotExist)
 }
 
 // A few texts among many numbers are missing values of a column of numbers; among few numbers, or
@@ -154,9 +143,7 @@ func TestDraftOfWordsAmongNumbers(t *testing.T) {
 		"few numbers": {func(i int) string { return []string{"1", "2", "other"}[i%3] }, `categories: ["1", "2", "other"]`},
 		"many texts":  {func(i int) string { return []string{fmt.Sprint(i % 30), fmt.Sprintf("t%d", i)}[i%2] }, `"t7", "t9"], unknown: other`},
 	} {
-		draft := must(Draft(writeFile(t, "x.csv", column(c.value)), DraftOptions{Label: "y", Decimal: map[bool]string{true: ","}[name == "commas"]}))(t, name)
-		if !strings.Contains(string(draft.Schema), c.want) {
-			t.Errorf("%s: want %q in\n%s", name, c.want, draft.Schema)
-		}
+		draft := must.Get(Draft(writeFile(t, "x.csv", column(c.value)), DraftOptions{Label: "y", Decimal: map[bool]string{true: ","}[name == "commas"]}))(t, name)
+		must.Contain(t, string(draft.Schema), c.want)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // remembered is a schema with a column of each kind that a draft takes from the data.
@@ -39,11 +41,11 @@ func TestMemoryOfDraft(t *testing.T) {
 			s.Columns[i].FromData = false
 		}
 		load := func() *Schema {
-			text := must(s.YAML())(t)
+			text := must.Get(s.YAML())(t)
 			for name, text := range map[string][]byte{path: text, path + DraftedEnding: memory} {
 				put(t, name, text)
 			}
-			s := must(LoadSchema(path))(t)
+			s := must.Get(LoadSchema(path))(t)
 			return s
 		}
 		if got := load(); !got.RangesFromData() || got.Draft != "" || !slices.Equal(got.FromDataColumns(), c.from) {

@@ -2,13 +2,14 @@ package dataset
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 const mixedSchema = `
@@ -28,13 +29,9 @@ func TestEncode(t *testing.T) {
 	if want := []string{"age", "area", "dose", "sex=m", "stage=1", "stage=2", "stage=3", "stage=(missing)", "grade=a", "grade=b", "grade=c"}; !slices.Equal(e.FeatureNames(), want) || e.Dim() != len(want) {
 		t.Errorf("names %q, d %d, want %q", e.FeatureNames(), e.Dim(), want)
 	}
-	if want := []string{"age", "area", "dose", "sex", "stage", "grade"}; !slices.Equal(e.Columns(), want) {
-		t.Errorf("columns %q, want %q", e.Columns(), want)
-	}
+	must.Same(t, e.Columns(), []string{"age", "area", "dose", "sex", "stage", "grade"}, "columns")
 	// Three numeric columns and three categorical ones: V = 3/3 + 3.
-	if want := 1 / math.Sqrt(4); e.Factor() != want {
-		t.Errorf("factor %v, want %v", e.Factor(), want)
-	}
+	must.Equal(t, e.Factor(), 1/math.Sqrt(4), "factor")
 	for _, c := range []struct {
 		fields []string
 		want   []float64 // before the factor 1/2
@@ -46,7 +43,7 @@ func TestEncode(t *testing.T) {
 		{[]string{"40", "-7", "5", "?", "1", ""}, []float64{0, -1, 0, 0, 1, 0, 0, 0, 0, 0, 0}}, // below the range
 		{[]string{"1e300", "9", "5", "?", "1", ""}, []float64{1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}},
 	} {
-		got := must(e.Encode(c.fields))(t, c.fields)
+		got := must.Get(e.Encode(c.fields))(t, c.fields)
 		var norm float64
 		for _, v := range c.want {
 			norm += v * v / 4
@@ -59,19 +56,9 @@ func TestEncode(t *testing.T) {
 			}
 		}
 	}
-	var p *source.ParseError
-	for _, c := range []struct {
-		fields []string
-		column string
-	}{
-		{[]string{"", "9", "5", "f", "2", "a"}, "age"},
-		{[]string{"40", "9", "x", "f", "2", "a"}, "dose"},
-		{[]string{"40", "9", "5", "F", "2", "a"}, "sex"},
-		{[]string{"40"}, ""},
-	} {
-		if _, err := e.Encode(c.fields); !errors.As(err, &p) || p.Column != c.column {
-			t.Errorf("%q: got %v, want an error in column %q", c.fields, err, c.column)
-		}
+	for fields, want := range map[string]source.ParseError{",9,5,f,2,a": {Column: "age", Position: 1}, "40,9,x,f,2,a": {Column: "dose", Position: 3}, "40,9,5,F,2,a": {Column: "sex", Position: 4}, "40": {}} {
+		_, err := e.Encode(strings.Split(fields, ","))
+		wantRule(t, err, want, fields)
 	}
 }
 
@@ -85,9 +72,7 @@ columns:
   - {name: b, categories: [x], missing: {policy: category}}
   - {name: out, role: label, positive: 1}
 `)
-	if want := []string{"a=x", "a=y", "a=(missing)", "b=(missing)"}; !slices.Equal(e.FeatureNames(), want) {
-		t.Errorf("names %q, want %q", e.FeatureNames(), want)
-	}
+	must.Same(t, e.FeatureNames(), []string{"a=x", "a=y", "a=(missing)", "b=(missing)"}, "names")
 }
 
 // Values that are the same number as text differ as categories only by text.
@@ -103,9 +88,7 @@ columns:
 		t.Errorf("07 gave %v, %v", x, err)
 	}
 	for _, unknown := range []string{"8.0", "100", "007"} {
-		if _, err := e.Encode([]string{unknown}); err == nil {
-			t.Errorf("%q was accepted", unknown)
-		}
+		must.Err(e.Encode([]string{unknown}))(t, "%q was accepted", unknown)
 	}
 }
 
@@ -139,9 +122,7 @@ func TestUniformRowsHaveUnitNorm(t *testing.T) {
 			sum += v * v
 		}
 	}
-	if mean := sum / n; math.Abs(mean-1) > limit {
-		t.Errorf("mean square norm %v, want 1 within %v", mean, limit)
-	}
+	must.Near(t, sum/n, 1, limit, "mean square norm")
 	if biased := sum / n * 1.1 * 1.1; math.Abs(biased-1) <= limit {
 		t.Errorf("the biased control %v passed", biased)
 	}
@@ -149,54 +130,39 @@ func TestUniformRowsHaveUnitNorm(t *testing.T) {
 
 func TestSparseEncode(t *testing.T) {
 	e := mustEncoder(t, sparseSchema) // nonzeros 2, ranges [-1, 1], third [0, 10]
-	x := must(e.Encode([]string{"0.5", "0", "5", "0", "0"}))(t)
+	x := must.Get(e.Encode([]string{"0.5", "0", "5", "0", "0"}))(t)
 	for k, want := range []float64{0.5 / math.Sqrt2, 0, 0.5 / math.Sqrt2, 0, 0} {
-		if math.Abs(x[k]-want) > 1e-15 {
-			t.Errorf("got %v", x)
-		}
+		must.Near(t, x[k], want, 1e-15, "feature %d", k)
 	}
 	if e.NonZerosPerRow() != 2 || e.LabelValues() != 2 || mustEncoder(t, plainSchema).NonZerosPerRow() != 0 {
 		t.Error("wrong NonZerosPerRow")
 	}
-	if _, err := e.Encode([]string{"1", "1", "1", "0", "0"}); err == nil {
-		t.Error("three values were accepted where two are allowed")
-	}
-	if names := e.FeatureNames(); !slices.Equal(names, []string{"f1", "f2", "third", "f4", "f5"}) {
-		t.Errorf("names %q", names)
-	}
+	must.Err(e.Encode([]string{"1", "1", "1", "0", "0"}))(t, "three values were accepted where two are allowed")
+	must.Same(t, e.FeatureNames(), []string{"f1", "f2", "third", "f4", "f5"}, "names")
 }
 
 // A model carries its encoder as JSON; it must give the same bits.
 func TestEncoderJSON(t *testing.T) {
 	for _, text := range []string{mixedSchema, sparseSchema, denseSchema, headerSchema, clinicalSchema} {
 		e := mustEncoder(t, text)
-		b := must(json.Marshal(e))(t)
+		b := must.Get(json.Marshal(e))(t)
 		back := new(Encoder)
-		try(t, json.Unmarshal(b, back))
-		again, err := json.Marshal(back)
-		if err != nil || string(again) != string(b) {
-			t.Errorf("%s became %s (%v)", b, again, err)
-		}
+		must.Do(t, json.Unmarshal(b, back))
+		must.Equal(t, string(must.Get(json.Marshal(back))(t)), string(b), "JSON of the copy")
 		if back.Dim() != e.Dim() || back.Factor() != e.Factor() || !slices.Equal(back.FeatureNames(), e.FeatureNames()) {
 			t.Error("the copy differs")
 		}
 	}
 	for _, bad := range []string{`{}`, `{"data_id":"t","columns":[]}`, `[]`, `{"data_id":1}`} {
-		if err := json.Unmarshal([]byte(bad), new(Encoder)); err == nil {
-			t.Errorf("%s was accepted", bad)
-		}
+		must.ErrDo(t, json.Unmarshal([]byte(bad), new(Encoder)), "%s was accepted", bad)
 	}
 }
 
 // The encoder does not see later changes of the schema it was built from.
 func TestEncoderCopiesSchema(t *testing.T) {
 	s := mustSchema(t, plainSchema)
-	e := must(NewEncoder(s))(t)
+	e := must.Get(NewEncoder(s))(t)
 	s.Columns[0].Range[1] = 1e6
-	if got := e.Schema().Columns[0].Range[1]; got != 100 {
-		t.Errorf("range became %v", got)
-	}
-	if _, err := NewEncoder(nil); err == nil {
-		t.Error("a nil schema was accepted")
-	}
+	must.Equal(t, e.Schema().Columns[0].Range[1], 100, "range became")
+	must.Err(NewEncoder(nil))(t, "a nil schema was accepted")
 }

@@ -3,7 +3,6 @@ package dataset
 import (
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/sparse"
+	"dyad/internal/must"
 )
 
 const headerSchema = `
@@ -53,7 +53,6 @@ columns:
 
 // Every rule with a file that breaks it: where, which rule, and never the value.
 func TestParseErrors(t *testing.T) {
-	const secret = "7391" // marks offending values; no message may contain it
 	good := "age,sex,out\n30,f,yes\n40,m,no\n"
 	zipped := gzipped(t, good)
 	damaged := bytes.Clone(zipped)
@@ -119,18 +118,9 @@ func TestParseErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := load(mustSchema(t, c.schema), c.content, Options{})
-			var p *source.ParseError
-			if !errors.As(err, &p) {
-				t.Fatalf("got %v, want a ParseError", err)
-			}
-			if p.File != "file" || p.Row != c.row || p.Column != c.column || p.Position != c.position || !strings.Contains(p.Rule, c.rule) {
-				t.Errorf("got %+v, want row %d, column %q, position %d, rule %q", *p, c.row, c.column, c.position, c.rule)
-			}
-			if strings.Contains(err.Error(), secret) {
-				t.Errorf("the message shows the value: %v", err)
-			}
-			if !strings.HasPrefix(err.Error(), "dataset: file: ") {
-				t.Errorf("message %q lacks the prefix", err)
+			wantRule(t, err, source.ParseError{File: "file", Row: c.row, Column: c.column, Position: c.position, Rule: c.rule})
+			if strings.Contains(err.Error(), "7391") || !strings.HasPrefix(err.Error(), "dataset: file: ") {
+				t.Errorf("message %q shows the value, or lacks the prefix", err)
 			}
 		})
 	}
@@ -139,14 +129,9 @@ func TestParseErrors(t *testing.T) {
 func TestPredictErrors(t *testing.T) {
 	s := mustSchema(t, sparseSchema)
 	_, err := load(s, "1:1\n1 2:1\n", Options{Labels: LabelsOptional})
-	var p *source.ParseError
-	if !errors.As(err, &p) || p.Rule != ruleMixedLabels || p.Row != 2 {
-		t.Errorf("got %v, want mixed labels at row 2", err)
-	}
+	wantRule(t, err, source.ParseError{Row: 2, Column: "out", Rule: ruleMixedLabels})
 	_, err = load(mustSchema(t, plainSchema), "1\n", Options{Labels: LabelsOptional})
-	if !errors.As(err, &p) || p.Row != 1 || !strings.Contains(p.Rule, "row has 1 fields, want 3") {
-		t.Errorf("got %v, want a wrong number of fields", err)
-	}
+	wantRule(t, err, source.ParseError{Row: 1, Rule: "row has 1 fields, want 3"})
 }
 
 func TestTooLongRow(t *testing.T) {
@@ -158,10 +143,8 @@ func TestTooLongRow(t *testing.T) {
 		"one line":            {text: bytes.Repeat([]byte("1,"), 1000), n: source.MaxRowBytes / 1000},
 		"lines inside quotes": {text: bytes.Repeat([]byte("1\n"), 1000), n: source.MaxRowBytes / 1000},
 	} {
-		var p *source.ParseError
-		if _, err := LoadReader("file", readAfter("\"", r), s, Options{}); !errors.As(err, &p) || p.Rule != source.RuleTooLong || p.Row != 1 {
-			t.Errorf("%s: got %v, want %q in row 1", name, err, source.RuleTooLong)
-		}
+		_, err := LoadReader("file", readAfter("\"", r), s, Options{})
+		wantRule(t, err, source.ParseError{Row: 1, Rule: source.RuleTooLong}, name)
 		if r.n <= 0 {
 			t.Errorf("%s: the whole input was read", name)
 		}
@@ -176,9 +159,7 @@ func TestParseErrorText(t *testing.T) {
 		`dataset: a.csv: bad`:                               {File: "a.csv", Rule: "bad"},
 		`dataset: column "x": bad`:                          {Column: "x", Rule: "bad"},
 	} {
-		if e.Error() != want {
-			t.Errorf("got %q, want %q", e.Error(), want)
-		}
+		must.Equal(t, e.Error(), want, "text")
 	}
 }
 
@@ -186,7 +167,7 @@ func gzipped(t testing.TB, text string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	must(w.Write([]byte(text)))(t)
-	try(t, w.Close())
+	must.Get(w.Write([]byte(text)))(t)
+	must.Do(t, w.Close())
 	return b.Bytes()
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 const listColumns = `
@@ -75,7 +75,7 @@ func listFile(t testing.TB, path, format string, rows []listRow, from, to int) {
 	var b bytes.Buffer
 	switch format {
 	case FormatParquet:
-		try(t, parquet.Write(&b, rows[from:to], parquet.MaxRowsPerRowGroup(1000)))
+		must.Do(t, parquet.Write(&b, rows[from:to], parquet.MaxRowsPerRowGroup(1000)))
 	case schema.FormatCSV:
 		b.WriteString("person,a,sex,out\n")
 	}
@@ -123,7 +123,7 @@ func TestListIsTheConcatenation(t *testing.T) {
 			o := Options{KeepIDs: true, Persons: KeepPersons}
 			whole := filepath.Join(dir, "whole")
 			listFile(t, whole, format, rows, 0, n)
-			want := must(loadWith(1, whole, s, o))(t)
+			want := must.Get(loadWith(1, whole, s, o))(t)
 			cuts := []int{0, 0, 1, 1700, 1700, 2999, n}
 			for i := range len(cuts) - 1 {
 				ending := []string{"", ".gz", ".zst"}[i%3]
@@ -133,7 +133,7 @@ func TestListIsTheConcatenation(t *testing.T) {
 				listFile(t, filepath.Join(dir, fmt.Sprintf("part-%d.rows%s", i, ending)), format, rows, cuts[i], cuts[i+1])
 			}
 			for _, workers := range []int{1, 2, 3, 7} {
-				got := must(loadWith(workers, filepath.Join(dir, "part-*"), s, o))(t, format, role)
+				got := must.Get(loadWith(workers, filepath.Join(dir, "part-*"), s, o))(t, format, role)
 				if !reflect.DeepEqual(got.Records, want.Records) || !reflect.DeepEqual(got.IDs, want.IDs) || !reflect.DeepEqual(got.Groups, want.Groups) {
 					t.Errorf("%s, %s, %d workers: other records than those of one file", format, role, workers)
 				}
@@ -166,15 +166,10 @@ func TestListNeedsOneCopy(t *testing.T) {
 	for i := range 4 {
 		put(t, filepath.Join(dir, fmt.Sprint(i, ".csv")), header+"y\n"+strings.Repeat(row+"1\n", n))
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	d, err := Load(dir, s, Options{})
-	runtime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var d *Dataset
+	used := allocated(t, func() (err error) { d, err = Load(dir, s, Options{}); return err })
 	records := uint64(8 * 41 * d.Records.Len())
-	if used := after.TotalAlloc - before.TotalAlloc; used > records+8<<20 || d.Records.Len() != 4*n {
+	if used > records+8<<20 || d.Records.Len() != 4*n {
 		t.Errorf("%d bytes were allocated for %d of records", used, records)
 	}
 }
@@ -183,13 +178,13 @@ func TestExpand(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, name := range []string{"in/part-2.csv", "in/part-10.csv", "in/_SUCCESS", "in/.part-2.csv.crc", "in/odd[1].csv", "delta/a.parquet", "deep/x/a.csv", "twice/a.csv", "twice/a.csv.gz"} {
-		try(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		must.Do(t, os.MkdirAll(filepath.Dir(name), 0o700))
 		put(t, name, name)
 	}
 	for _, folder := range []string{"delta/_delta_log", "empty"} {
-		try(t, os.Mkdir(folder, 0o700))
+		must.Do(t, os.Mkdir(folder, 0o700))
 	}
-	try(t, os.Link("in/part-2.csv", "link.csv"))
+	must.Do(t, os.Link("in/part-2.csv", "link.csv"))
 	for want, names := range map[string][]string{
 		"in/odd[1].csv in/part-10.csv in/part-2.csv": {"in"}, // byte by byte
 		"in/part-10.csv in/part-2.csv":               {"in/part-*"},
@@ -224,30 +219,30 @@ func TestListErrors(t *testing.T) {
 	const header = "person,a,sex,out\n"
 	const row = "p1,0.5,f,1\n"
 	for name, c := range map[string]struct {
-		second string
-		o      Options
-		row    int
-		column string
-		rule   string
+		second   string
+		o        Options
+		row      int
+		column   string
+		position int
+		rule     string
 	}{
-		"value":       {header + row + row + "p1,7391x,f,1\n", Options{}, 4, "a", parse.RuleNotNumber},
-		"no header":   {row, Options{}, 1, "", ruleNotHeader},
-		"column":      {"person,a,gender,out\n" + row, Options{}, 1, "sex", "lacks this column"},
-		"labels":      {"person,a,sex\np1,1,f\n", Options{Labels: LabelsOptional}, 0, "out", ruleListMixed},
-		"empty":       {"", Options{}, 0, "", source.RuleEmpty},
-		"labels file": {header + row, Options{LabelsFile: "y.npy"}, 0, "", ruleListLabels},
+		"value":       {header + row + row + "p1,7391x,f,1\n", Options{}, 4, "a", 2, parse.RuleNotNumber},
+		"no header":   {row, Options{}, 1, "", 0, ruleNotHeader},
+		"column":      {"person,a,gender,out\n" + row, Options{}, 1, "sex", 0, "lacks this column"},
+		"labels":      {"person,a,sex\np1,1,f\n", Options{Labels: LabelsOptional}, 0, "out", 0, ruleListMixed},
+		"empty":       {"", Options{}, 0, "", 0, source.RuleEmpty},
+		"labels file": {header + row, Options{LabelsFile: "y.npy"}, 0, "", 0, ruleListLabels},
 	} {
 		dir := t.TempDir()
 		for i, text := range []string{header + strings.Repeat(row, 9), c.second, header + row} {
 			put(t, filepath.Join(dir, fmt.Sprint(i, ".csv")), text)
 		}
 		_, err := Load(dir, listSchema(t, schema.FormatCSV, schema.RoleID), c.o)
-		var p *source.ParseError
-		if !errors.As(err, &p) || p.Row != c.row || p.Column != c.column || !strings.Contains(p.Rule, c.rule) || strings.Contains(err.Error(), "7391x") {
-			t.Errorf("%s: %v, want row %d, column %q: %s", name, err, c.row, c.column, c.rule)
-		} else if want := filepath.Join(dir, "1.csv"); p.File != want && c.rule != ruleListLabels {
-			t.Errorf("%s: the error names %s, want %s", name, p.File, want)
+		want := source.ParseError{Row: c.row, Column: c.column, Position: c.position, Rule: c.rule}
+		if c.rule != ruleListLabels {
+			want.File = filepath.Join(dir, "1.csv")
 		}
+		wantRule(t, err, want, name)
 	}
 }
 

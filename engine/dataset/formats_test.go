@@ -13,13 +13,13 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/dataset/schema"
-	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/sparse"
+	"dyad/internal/must"
 )
 
 func zstded(t testing.TB, text string) []byte {
 	t.Helper()
-	w := must(zstd.NewWriter(nil))(t)
+	w := must.Get(zstd.NewWriter(nil))(t)
 	return w.EncodeAll([]byte(text), nil)
 }
 
@@ -27,7 +27,7 @@ func zstded(t testing.TB, text string) []byte {
 func parquetFile[T any](t testing.TB, rows ...T) string {
 	t.Helper()
 	var b bytes.Buffer
-	try(t, parquet.Write(&b, rows))
+	must.Do(t, parquet.Write(&b, rows))
 	return b.String()
 }
 
@@ -68,18 +68,16 @@ func TestNamedFormatsAgree(t *testing.T) {
 		FormatParquet:      {"x.parquet", parquetFile(t, patients()...)},
 	}
 	var want *Dataset
-	check := func(name string, d *Dataset, err error) {
-		t.Helper()
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			return
-		}
-		if want == nil {
-			want = d
-		}
-		if !slices.Equal(d.Records.Dense(), want.Records.Dense()) || !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) ||
-			!slices.Equal(d.Groups, []int32{0, 0, 1}) || d.GroupCount != 2 || d.Positives != 2 {
-			t.Errorf("%s: got %v, labels %v, groups %v", name, d.Records.Dense(), d.Records.Labels(), d.Groups)
+	check := func(name string) func(d *Dataset, err error) {
+		return func(d *Dataset, err error) {
+			must.Do(t, err, name)
+			if want == nil {
+				want = d
+			}
+			sameRecords(t, d.Records, want.Records, name)
+			if !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) || !slices.Equal(d.Groups, []int32{0, 0, 1}) || d.GroupCount != 2 || d.Positives != 2 {
+				t.Errorf("%s: labels %v, groups %v", name, d.Records.Labels(), d.Groups)
+			}
 		}
 	}
 	for _, format := range []string{schema.FormatCSV, schema.FormatARFF, schema.FormatJSONL, FormatParquet} {
@@ -93,17 +91,12 @@ func TestNamedFormatsAgree(t *testing.T) {
 			open = mustSchema(t, "data_id: t\ncsv: {header: true}"+namedColumns)
 		}
 		for _, s := range []*Schema{named, open} {
-			d, err := Load(writeFile(t, f.name, f.content), s, Options{})
-			check(f.name, d, err)
-			d, err = Load(writeFile(t, "without-extension", f.content), s, Options{})
-			check(f.name+" by content", d, err)
-			d, err = load(s, f.content, Options{})
-			check(f.name+" from a reader", d, err)
+			check(f.name)(Load(writeFile(t, f.name, f.content), s, Options{}))
+			check(f.name + " by content")(Load(writeFile(t, "without-extension", f.content), s, Options{}))
+			check(f.name + " from a reader")(load(s, f.content, Options{}))
 			if format != FormatParquet {
-				d, err = Load(writeFile(t, f.name+".gz", string(gzipped(t, f.content))), s, Options{})
-				check(f.name+".gz", d, err)
-				d, err = Load(writeFile(t, f.name+".zst", string(zstded(t, f.content))), s, Options{})
-				check(f.name+".zst", d, err)
+				check(f.name + ".gz")(Load(writeFile(t, f.name+".gz", string(gzipped(t, f.content))), s, Options{}))
+				check(f.name + ".zst")(Load(writeFile(t, f.name+".zst", string(zstded(t, f.content))), s, Options{}))
 			}
 		}
 	}
@@ -113,44 +106,34 @@ func TestNamedFormatsAgree(t *testing.T) {
 // byte orders.
 func TestArrayFormatsAgree(t *testing.T) {
 	const rest = "features: 3\nrange: [-5, 5]\ncolumns:\n  - {name: y, role: label, positive: 1, negative: 0}\n  - {name: third, position: 3, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: first, position: 1, range: [0, 4], missing: {policy: middle}}\n"
-	want := must(load(mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 4], missing: {policy: middle}}\n  - {name: b, range: [-5, 5]}\n  - {name: c, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: y, role: label, positive: 1}\n"),
+	want := must.Get(load(mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 4], missing: {policy: middle}}\n  - {name: b, range: [-5, 5]}\n  - {name: c, range: [0, 200], transform: log1p, missing: {values: [0], policy: middle}}\n  - {name: y, role: label, positive: 1}\n"),
 		"1.5,-2,0,1\n0.25,3,100,0\n,1,7,0\n4,5,6,1\n", Options{}))(t)
-	check := func(name string, d *Dataset, err error) {
-		t.Helper()
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if !slices.Equal(d.Records.Dense(), want.Records.Dense()) || !slices.Equal(d.Records.Labels(), want.Records.Labels()) {
-			t.Errorf("%s: got %v %v, want %v", name, d.Records.Dense(), d.Records.Labels(), want.Records.Dense())
+	check := func(name string) func(d *Dataset, err error) {
+		return func(d *Dataset, err error) {
+			must.Do(t, err, name)
+			sameRecords(t, d.Records, want.Records, name)
 		}
 	}
 	npz, npy := mustSchema(t, "data_id: t\nformat: npz\n"+rest), mustSchema(t, "data_id: t\nformat: npy\n"+rest)
 	open := mustSchema(t, "data_id: t\ndense: true\n"+rest)
 	for _, s := range []*Schema{npz, open} {
-		d, err := Load("testdata/numpy_stored.npz", s, Options{})
-		check("stored", d, err)
-		d, err = Load("testdata/numpy_fortran.npz", s, Options{})
-		check("fortran", d, err)
+		check("stored")(Load("testdata/numpy_stored.npz", s, Options{}))
+		check("fortran")(Load("testdata/numpy_fortran.npz", s, Options{}))
 	}
 	for _, s := range []*Schema{npy, open} {
-		d, err := Load("testdata/X_numpy.npy", s, Options{})
-		check("npy", d, err)
-		d, err = Load("testdata/X_numpy.npy", s, Options{LabelsFile: "testdata/y_numpy.npy"})
-		check("npy, labels named", d, err)
+		check("npy")(Load("testdata/X_numpy.npy", s, Options{}))
+		check("npy, labels named")(Load("testdata/X_numpy.npy", s, Options{LabelsFile: "testdata/y_numpy.npy"}))
 	}
-	content := must(os.ReadFile("testdata/X_numpy.npy"))(t)
+	content := must.Get(os.ReadFile("testdata/X_numpy.npy"))(t)
 	for ext, packed := range map[string][]byte{".gz": gzipped(t, string(content)), ".zst": zstded(t, string(content))} {
-		d, err := Load(writeFile(t, "X.npy"+ext, string(packed)), npy, Options{LabelsFile: "testdata/y_numpy.npy"})
-		check("npy"+ext, d, err)
+		check("npy" + ext)(Load(writeFile(t, "X.npy"+ext, string(packed)), npy, Options{LabelsFile: "testdata/y_numpy.npy"}))
 	}
-	d, err := LoadReader("testdata/X_numpy.npy", bytes.NewReader(content), npy, Options{})
-	check("npy from a reader", d, err)
-	if d, err = Load(writeFile(t, "Z.npy", string(content)), npy, Options{Labels: LabelsOptional}); err != nil || d.HasLabels {
+	check("npy from a reader")(LoadReader("testdata/X_numpy.npy", bytes.NewReader(content), npy, Options{}))
+	if d, err := Load(writeFile(t, "Z.npy", string(content)), npy, Options{Labels: LabelsOptional}); err != nil || d.HasLabels {
 		t.Errorf("without labels: %v", err)
 	}
 	grouped := mustSchema(t, "data_id: t\nformat: npz\n"+rest+"  - {name: query, role: group}\n")
-	if d, err = Load("testdata/numpy_fortran.npz", grouped, Options{}); err != nil || !slices.Equal(d.Groups, []int32{0, 0, 1, 1}) {
-		t.Errorf("groups %v (%v)", d, err)
-	}
+	must.Same(t, must.Get(Load("testdata/numpy_fortran.npz", grouped, Options{}))(t).Groups, []int32{0, 0, 1, 1}, "groups")
 }
 
 func idx(kind byte, dims []byte, values ...byte) string {
@@ -172,15 +155,13 @@ func TestIDXDropsOthers(t *testing.T) {
 	}
 	const columns = "features: 2\nrange: [0, 255]\ncolumns: [{name: digit, role: label, positive: 8, negative: 3, others: drop}]\n"
 	s := mustSchema(t, "data_id: t\nformat: idx\n"+columns)
-	d := must(Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), s, Options{}))(t)
+	d := must.Get(Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), s, Options{}))(t)
 	f := d.Encoder.Factor()
 	if d.Records.Len() != 3 || !slices.Equal(d.Records.Labels(), []float64{1, -1, 1}) || d.Records.Dense()[2] >= -0.59*f || d.Records.Dense()[3] >= 0 {
 		t.Errorf("got %v %v", d.Records.Dense(), d.Records.Labels())
 	}
 	strict := mustSchema(t, "data_id: t\nformat: idx\n"+strings.Replace(columns, ", others: drop", "", 1))
-	if _, err := Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), strict, Options{}); err == nil || !strings.Contains(err.Error(), schema.RuleLabel) {
-		t.Errorf("without others: drop: got %v, want %q", err, schema.RuleLabel)
-	}
+	must.Fail(Load(filepath.Join(dir, "t-images-idx3-ubyte.gz"), strict, Options{}))(t, schema.RuleLabel, "without others: drop")
 }
 
 // Dropped rows leave CSV and LIBSVM as if they had not been there, also with
@@ -202,7 +183,7 @@ func TestDropOthers(t *testing.T) {
 func TestGradedLabels(t *testing.T) {
 	const label = "columns:\n  - {name: a, range: [0, 9]}\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n  - {name: q, role: group}\n"
 	s := mustSchema(t, "data_id: t\n"+label)
-	d := must(load(s, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", Options{}))(t)
+	d := must.Get(load(s, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", Options{}))(t)
 	if !slices.Equal(d.Records.Labels(), []float64{-1, 0.5, 1, 0.25}) || !slices.Equal(d.Groups, []int32{0, 1, 0, 1}) || d.Positives != 0 || d.Negatives != 0 || !s.IsGraded() || d.Encoder.LabelValues() != engine.AnyLabels {
 		t.Errorf("labels %v, groups %v", d.Records.Labels(), d.Groups)
 	}
@@ -214,20 +195,18 @@ func TestGradedLabels(t *testing.T) {
 		t.Errorf("libsvm without labels: %v (%v)", d, err)
 	}
 	for _, c := range []struct {
-		s                     *Schema
-		content, column, rule string
+		s               *Schema
+		content, column string
+		position        int
+		rule            string
 	}{
-		{s, "1,0,x\n2,7391,y\n", "y", schema.RuleLabelRange},
-		{s, "1,0,x\n2,a7391,y\n", "y", schema.RuleLabelNumber},
-		{s, "1,0,x\n2,nan,y\n", "y", schema.RuleLabelNumber},
-		{s, "1,2,x\n2,3,\n", "q", ruleNoGroup},
-		{svm, "1 qid:1 1:1\n2 1:1\n", "q", ruleNoGroup},
-		{svm, "1 qid:1 1:1\n2 qid:1 1:1 qid:7391\n", "", sparse.RuleQIDFirst},
+		{s, "1,0,x\n2,7391,y\n", "y", 2, schema.RuleLabelRange},
+		{s, "1,0,x\n2,a7391,y\n", "y", 2, schema.RuleLabelNumber},
+		{s, "1,0,x\n2,nan,y\n", "y", 2, schema.RuleLabelNumber},
+		{s, "1,2,x\n2,3,\n", "q", 3, ruleNoGroup},
+		{svm, "1 qid:1 1:1\n2 1:1\n", "q", 0, ruleNoGroup},
+		{svm, "1 qid:1 1:1\n2 qid:1 1:1 qid:7391\n", "", 0, sparse.RuleQIDFirst},
 	} {
-		_, err := load(c.s, c.content, Options{})
-		p, ok := err.(*source.ParseError)
-		if !ok || p.Column != c.column || p.Rule != c.rule || strings.Contains(err.Error(), "7391") {
-			t.Errorf("%q: got %v, want column %q: %s", c.content, err, c.column, c.rule)
-		}
+		checkRule(t, c.s, "x", c.content, Options{}, 2, c.column, c.position, c.rule)
 	}
 }

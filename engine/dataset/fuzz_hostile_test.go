@@ -7,6 +7,7 @@ import (
 
 	"dyad/engine/dataset/schema"
 	"dyad/internal/hostile"
+	"dyad/internal/must"
 )
 
 // Whatever is changed in a genuine schema, as YAML or in a model, it is refused, or has an encoder that is written and
@@ -14,9 +15,9 @@ import (
 func FuzzHostileSchema(f *testing.F) {
 	var seeds []*hostile.Value
 	for _, text := range []string{headerSchema, plainSchema, sparseSchema, denseSchema, mixedSchema, clinicalSchema, basisSchema, pairedSchema, europeanSchema, fmt.Sprintf(visitSchema, 3), fmt.Sprintf(personSchema, "persons: 3")} {
-		raw := must(json.Marshal(mustSchema(f, text)))(f)
-		v := must(hostile.Parse(raw))(f)
-		must(ParseSchema(v.YAML()))(f, string(v.YAML()))
+		raw := must.Get(json.Marshal(mustSchema(f, text)))(f)
+		v := must.Get(hostile.Parse(raw))(f)
+		must.Get(ParseSchema(v.YAML()))(f, string(v.YAML()))
 		seeds = append(seeds, v)
 	}
 	for i, v := range seeds {
@@ -31,7 +32,7 @@ func FuzzHostileSchema(f *testing.F) {
 		var s *Schema
 		if way%16 > 0 { // three times as fast, by the same rules
 			var e Encoder
-			text := must(json.Marshal(seed.Change(changes)))(t)
+			text := must.Get(json.Marshal(seed.Change(changes)))(t)
 			if e.UnmarshalJSON(text) != nil {
 				return
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 // A file of pairs gives a ParseError, or pairs of two different individuals each, no two of them twice.
@@ -38,7 +39,7 @@ func FuzzPairs(f *testing.F) {
 // The JSON of an encoder, which is in every model, is refused or is that of an encoder that writes the same again.
 func FuzzEncoder(f *testing.F) {
 	for _, schema := range []string{headerSchema, plainSchema, sparseSchema, denseSchema, mixedSchema, clinicalSchema} {
-		b := must(mustEncoder(f, schema).MarshalJSON())(f)
+		b := must.Get(mustEncoder(f, schema).MarshalJSON())(f)
 		f.Add(string(b))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -73,6 +74,6 @@ func FuzzAnswers(f *testing.F) {
 		if err != nil {
 			return
 		}
-		must(ParseSchema(draft.Schema))(t, string(draft.Schema))
+		must.Get(ParseSchema(draft.Schema))(t, string(draft.Schema))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 // checkLoaded says what holds for every content: a ParseError, or records within
@@ -25,34 +26,13 @@ func checkLoaded(t *testing.T, d *Dataset, err error) {
 }
 
 func FuzzCSV(f *testing.F) {
-	for _, seed := range []string{"age,sex,out\n30,f,yes\n40,m,no\n", "30,60,1\n40,70,0\n", "\"a\"\"\n\",1\n", "\x1f\x8b\x08", "\ufeff,,\n", "1,\"2\n"} {
-		f.Add(seed)
-	}
-	header, plain := mustSchema(f, headerSchema), mustSchema(f, plainSchema)
-	mixed := mustSchema(f, mixedSchema)
-	f.Fuzz(func(t *testing.T, content string) {
-		for _, s := range []*Schema{header, plain, mixed} {
-			for _, o := range []Options{{}, {Labels: LabelsOptional, KeepIDs: true}} {
-				d, err := load(s, content, o)
-				checkLoaded(t, d, err)
-			}
-		}
-	})
+	fuzzLoad(f, []string{headerSchema, plainSchema, mixedSchema}, []Options{{}, {Labels: LabelsOptional, KeepIDs: true}},
+		"age,sex,out\n30,f,yes\n40,m,no\n", "30,60,1\n40,70,0\n", "\"a\"\"\n\",1\n", "\x1f\x8b\x08", "\ufeff,,\n", "1,\"2\n")
 }
 
 func FuzzLIBSVM(f *testing.F) {
-	for _, seed := range []string{"1 1:1 2:2\n-1 3:4\n", "1:1\n", "1 qid:3 1:1\n", "0 1:0 2:0 # x\n1 2:1e999\n"} {
-		f.Add(seed)
-	}
-	sparse, dense := mustSchema(f, sparseSchema), mustSchema(f, denseSchema)
-	f.Fuzz(func(t *testing.T, content string) {
-		for _, s := range []*Schema{sparse, dense} {
-			for _, o := range []Options{{}, {Labels: LabelsOptional}} {
-				d, err := load(s, content, o)
-				checkLoaded(t, d, err)
-			}
-		}
-	})
+	fuzzLoad(f, []string{sparseSchema, denseSchema}, []Options{{}, {Labels: LabelsOptional}},
+		"1 1:1 2:2\n-1 3:4\n", "1:1\n", "1 qid:3 1:1\n", "0 1:0 2:0 # x\n1 2:1e999\n")
 }
 
 // A schema that parses must build an encoder, whose JSON builds the same one.
@@ -83,9 +63,9 @@ func checkEncoder(t *testing.T, s *Schema) *Encoder {
 	if n := len(e.FeatureNames()); n != e.Dim() || n < 1 || !(e.Factor() > 0) {
 		t.Fatalf("%d names, d %d, factor %v", n, e.Dim(), e.Factor())
 	}
-	b := must(e.MarshalJSON())(t)
+	b := must.Get(e.MarshalJSON())(t)
 	var again Encoder
-	try(t, again.UnmarshalJSON(b), string(b))
+	must.Do(t, again.UnmarshalJSON(b), string(b))
 	if c, err := again.MarshalJSON(); err != nil || string(c) != string(b) || again.Dim() != e.Dim() || again.Factor() != e.Factor() {
 		t.Fatalf("%s\n%s\n%v", b, c, err)
 	}
@@ -113,61 +93,35 @@ func FuzzDraft(f *testing.F) {
 			return
 		}
 		text := draft.Schema
-		s := must(ParseSchema(text))(t, string(text))
-		d := must(Load(path, s, Options{}))(t, string(text))
+		s := must.Get(ParseSchema(text))(t, string(text))
+		d := must.Get(Load(path, s, Options{}))(t, string(text))
 		checkLoaded(t, d, err)
 	})
 }
 
+const fuzzedColumns = "ignore_others: true\ncolumns:\n  - {name: age, range: [0, 100], missing: {policy: middle}}\n  - {name: sex, categories: [f, m]}\n  - {name: out, role: label, positive: yes}\n"
+
 func FuzzARFF(f *testing.F) {
-	for _, seed := range []string{"@relation r\n@attribute age real\n@attribute sex {f,'m'}\n@attribute out {yes,no}\n@data\n1,f,yes\n?,m,no\n", "@attribute 'a\\'b' {", "@data\n{0 1}\n", "@attribute age\tnumeric\n@data\n'1\\"} {
-		f.Add(seed)
-	}
-	s := mustSchema(f, "data_id: t\nformat: arff\nignore_others: true\ncolumns:\n  - {name: age, range: [0, 100], missing: {policy: middle}}\n  - {name: sex, categories: [f, m]}\n  - {name: out, role: label, positive: yes}\n")
-	f.Fuzz(func(t *testing.T, content string) {
-		d, err := load(s, content, Options{})
-		checkLoaded(t, d, err)
-		d, err = load(s, content, Options{Labels: LabelsOptional})
-		checkLoaded(t, d, err)
-	})
+	fuzzLoad(f, []string{"data_id: t\nformat: arff\n" + fuzzedColumns}, []Options{{}, {Labels: LabelsOptional}},
+		"@relation r\n@attribute age real\n@attribute sex {f,'m'}\n@attribute out {yes,no}\n@data\n1,f,yes\n?,m,no\n", "@attribute 'a\\'b' {", "@data\n{0 1}\n", "@attribute age\tnumeric\n@data\n'1\\")
 }
 
 func FuzzJSONL(f *testing.F) {
-	for _, seed := range []string{"{\"age\":1,\"sex\":\"f\",\"out\":\"yes\"}\n{\"age\":null,\"sex\":\"\\u006d\",\"out\":false}\n", "{\"x\":{\"a\":[1,\"}\"]}}\n", "{\"age\":\"\\ud800\xff\"\r,\"\":1}", "[]\n{}"} {
-		f.Add(seed)
-	}
-	s := mustSchema(f, "data_id: t\nformat: jsonl\nignore_others: true\ncolumns:\n  - {name: age, range: [0, 100], missing: {policy: middle}}\n  - {name: sex, categories: [f, m]}\n  - {name: out, role: label, positive: yes}\n")
-	f.Fuzz(func(t *testing.T, content string) {
-		d, err := load(s, content, Options{})
-		checkLoaded(t, d, err)
-		d, err = load(s, content, Options{Labels: LabelsOptional})
-		checkLoaded(t, d, err)
-	})
+	fuzzLoad(f, []string{"data_id: t\nformat: jsonl\n" + fuzzedColumns}, []Options{{}, {Labels: LabelsOptional}},
+		"{\"age\":1,\"sex\":\"f\",\"out\":\"yes\"}\n{\"age\":null,\"sex\":\"\\u006d\",\"out\":false}\n", "{\"x\":{\"a\":[1,\"}\"]}}\n", "{\"age\":\"\\ud800\xff\"\r,\"\":1}", "[]\n{}")
 }
 
 // NPY, NPZ and IDX, as the first bytes say.
 func FuzzArrays(f *testing.F) {
 	for _, name := range []string{"X_numpy.npy", "numpy_stored.npz", "numpy_fortran.npz"} {
-		b := must(os.ReadFile(filepath.Join("testdata", name)))(f)
+		b := must.Get(os.ReadFile(filepath.Join("testdata", name)))(f)
 		f.Add(string(b))
 	}
-	f.Add(idx(8, []byte{4, 3}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12))
-	f.Add(idx(0x0d, []byte{4, 1, 3}, make([]byte, 48)...))
-	s := mustSchema(f, "data_id: t\nfeatures: 3\ndense: true\nrange: [-5, 5]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, positive: 1, negative: 0, others: drop}]\n")
-	f.Fuzz(func(t *testing.T, content string) {
-		d, err := load(s, content, Options{Labels: LabelsOptional})
-		checkLoaded(t, d, err)
-		d, err = load(s, content, Options{LabelsFile: "testdata/y_numpy.npy"})
-		checkLoaded(t, d, err)
-	})
+	fuzzLoad(f, []string{"data_id: t\nfeatures: 3\ndense: true\nrange: [-5, 5]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, positive: 1, negative: 0, others: drop}]\n"},
+		[]Options{{Labels: LabelsOptional}, {LabelsFile: "testdata/y_numpy.npy"}},
+		idx(8, []byte{4, 3}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12), idx(0x0d, []byte{4, 1, 3}, make([]byte, 48)...))
 }
 
 func FuzzParquet(f *testing.F) {
-	f.Add(parquetFile(f, patients()...))
-	f.Add("PAR1PAR1")
-	s := mustSchema(f, "data_id: t\nformat: parquet"+namedColumns)
-	f.Fuzz(func(t *testing.T, content string) {
-		d, err := load(s, content, Options{Labels: LabelsOptional})
-		checkLoaded(t, d, err)
-	})
+	fuzzLoad(f, []string{"data_id: t\nformat: parquet" + namedColumns}, []Options{{Labels: LabelsOptional}}, parquetFile(f, patients()...), "PAR1PAR1")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/engine/metrics"
+	"dyad/internal/must"
 )
 
 func TestSplit(t *testing.T) {
@@ -18,21 +20,15 @@ func TestSplit(t *testing.T) {
 	all := append(slices.Clone(train), test...)
 	slices.Sort(all)
 	for i, v := range all {
-		if v != i {
-			t.Fatalf("parts %v %v do not cover 0..9 once", train, test)
-		}
+		must.Equal(t, v, i, "parts %v %v do not cover 0..9 once", train, test)
 	}
 	if !slices.IsSorted(train) || !slices.IsSorted(test) {
 		t.Error("parts are not in order")
 	}
 	again, _, _ := Split(10, 0.7, 1)
-	if !slices.Equal(train, again) {
-		t.Error("the same seed gave another split")
-	}
+	must.Same(t, train, again, "the same seed gave another split")
 	// Fixed for ever: results name a split by its seed.
-	if want := []int{0, 1, 2, 3, 5, 6, 8}; !slices.Equal(train, want) {
-		t.Errorf("train %v, want %v", train, want)
-	}
+	must.Same(t, train, []int{0, 1, 2, 3, 5, 6, 8}, "train")
 	for _, c := range []struct {
 		n        int
 		fraction float64
@@ -51,18 +47,13 @@ func TestSplitIsUniform(t *testing.T) {
 	limit := m * math.Sqrt(math.Log(2*n*1e9)/(2*m))
 	count := make([]int, n)
 	for seed := range uint64(m) {
-		train, _, err := Split(n, 0.5, seed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		train, _ := must.Get2(Split(n, 0.5, seed))(t)
 		for _, i := range train {
 			count[i]++
 		}
 	}
 	for i, k := range count {
-		if math.Abs(float64(k)-m/2) > limit {
-			t.Errorf("record %d is in %d of %d training parts, want %d within %v", i, k, m, m/2, limit)
-		}
+		must.Near(t, float64(k), m/2, limit, "training parts of %d with record %d", m, i)
 	}
 	if m/2 <= limit {
 		t.Error("the control, a record in every training part, would pass")
@@ -71,7 +62,7 @@ func TestSplitIsUniform(t *testing.T) {
 
 func TestSyntheticClinical(t *testing.T) {
 	const n = 3000
-	d := must(SyntheticClinical(n, 7))(t)
+	d := must.Get(SyntheticClinical(n, 7))(t)
 	if s := d.Schema(); s.DataID != "synthetic-clinical" || !s.Public || s.BoundsFromData {
 		t.Errorf("schema %+v", s)
 	}
@@ -80,25 +71,18 @@ func TestSyntheticClinical(t *testing.T) {
 	}
 	checkNorms(t, d.Records)
 	var file bytes.Buffer
-	try(t, WriteSyntheticClinical(&file, n, 7))
-	s := must(SyntheticClinicalSchema())(t)
-	same, err := LoadReader("file", &file, s, Options{})
-	if err != nil || !slices.Equal(same.Records.Dense(), d.Records.Dense()) || !slices.Equal(same.Records.Labels(), d.Records.Labels()) {
-		t.Errorf("the file differs from the records (%v)", err)
-	}
-	other, err := SyntheticClinical(n, 8)
-	if err != nil || slices.Equal(other.Records.Dense(), d.Records.Dense()) {
-		t.Errorf("another seed gave the same records (%v)", err)
+	must.Do(t, WriteSyntheticClinical(&file, n, 7))
+	s := must.Get(SyntheticClinicalSchema())(t)
+	same := must.Get(LoadReader("file", &file, s, Options{}))(t)
+	sameRecords(t, same.Records, d.Records, "the file")
+	if other := must.Get(SyntheticClinical(n, 8))(t); slices.Equal(other.Records.Dense(), d.Records.Dense()) {
+		t.Error("another seed gave the same records")
 	}
 	for _, bad := range []int{-1, 0, 1} {
-		if _, err := SyntheticClinical(bad, 1); err == nil {
-			t.Errorf("%d records were accepted", bad)
-		}
+		must.Err(SyntheticClinical(bad, 1))(t, "%d records were accepted", bad)
 	}
 	broken := errors.New("broken disk")
-	if err := WriteSyntheticClinical(errWriter{broken}, 10, 1); !errors.Is(err, broken) {
-		t.Errorf("got %v, want the error of the writer", err)
-	}
+	must.FailDo(t, WriteSyntheticClinical(errWriter{broken}, 10, 1), broken)
 }
 
 type errWriter struct{ err error }
@@ -110,52 +94,26 @@ func (w errWriter) Write([]byte) (int, error) { return 0, w.err }
 func TestClinicalRealism(t *testing.T) {
 	const n = 20000
 	c := newCoins(1, clinicalStream)
-	type scored struct {
-		s   float64
-		pos bool
-	}
-	rows := make([]scored, n)
+	scores, labels, positive := make([]float64, n), make([]float64, n), 0.0
 	var line []byte
-	for i := range rows {
-		line, rows[i].s = clinicalRow(line[:0], c)
-		rows[i].pos = line[len(line)-1] == '1'
-	}
-	slices.SortFunc(rows, func(a, b scored) int {
-		if a.s < b.s {
-			return -1
-		}
-		return 1
-	})
-	var pos, neg, below float64
-	for _, r := range rows {
-		if r.pos {
-			pos++
-			below += neg
-		} else {
-			neg++
+	for i := range scores {
+		if line, scores[i] = clinicalRow(line[:0], c); line[len(line)-1] == '1' {
+			labels[i] = 1
+			positive++
 		}
 	}
-	if auc := below / (pos * neg); auc < 0.78 || auc > 0.82 {
-		t.Errorf("AUC %v, want about 0.8", auc)
-	}
-	if rate := pos / n; rate < 0.15 || rate > 0.35 {
-		t.Errorf("rate %v", rate)
-	}
+	must.Within(t, must.Get(metrics.AUC(scores, labels))(t), 0.78, 0.82, "AUC")
+	must.Within(t, positive/n, 0.15, 0.35, "rate")
 }
 
 func TestSyntheticScores(t *testing.T) {
-	r := must(SyntheticScores(5000, 9, 3))(t)
+	r := must.Get(SyntheticScores(5000, 9, 3))(t)
 	if r.Len() != 5000 || r.Dim() != 9 || r.Bounds() != engine.UnitBounds() || r.Label(0) != 1 || r.Label(1) != -1 {
 		t.Errorf("n %d, d %d, bounds %v", r.Len(), r.Dim(), r.Bounds())
 	}
 	checkNorms(t, r)
-	again, err := SyntheticScores(5000, 9, 3)
-	if err != nil || !slices.Equal(r.Dense(), again.Dense()) || !slices.Equal(r.Labels(), again.Labels()) {
-		t.Errorf("the same seed gave other records (%v)", err)
-	}
+	sameRecords(t, must.Get(SyntheticScores(5000, 9, 3))(t), r, "the same seed")
 	for _, c := range [][2]int{{1, 5}, {5, 0}, {-1, 5}, {math.MaxInt / 8, 100}} {
-		if _, err := SyntheticScores(c[0], c[1], 1); err == nil {
-			t.Errorf("%v was accepted", c)
-		}
+		must.Err(SyntheticScores(c[0], c[1], 1))(t, "%v was accepted", c)
 	}
 }

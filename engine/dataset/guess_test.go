@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	power "dyad/internal/sizes"
-
 	"dyad/engine/dataset/schema"
+	"dyad/internal/must"
+	power "dyad/internal/sizes"
 )
 
 // A compressed file needs about as much room as is guessed by its beginning; a file that goes on otherwise is
@@ -41,20 +41,18 @@ func TestGuessedRoom(t *testing.T) {
 	} {
 		text := "a,b,y\n" + c.text
 		plain := writeFile(t, "t.csv", text)
-		want := must(loadWith(1, plain, s, Options{}))(t)
+		want := must.Get(loadWith(1, plain, s, Options{}))(t)
 		for ending, packed := range map[string][]byte{".gz": gzipped(t, text), ".zst": zstded(t, text)} {
 			path := plain + ending
 			put(t, path, packed)
 			tab := newTable(path, want.Encoder, Options{}, nil)
-			z := must(tab.countLines(path, schema.FormatCSV))(t)
+			z := must.Get(tab.countLines(path, schema.FormatCSV))(t)
 			if share := float64(z.Rows) / float64(want.Records.Len()+1); ending == ".gz" && (share < c.low || share > c.high) {
 				t.Errorf("%s%s: %d rows are guessed of %d", name, ending, z.Rows, want.Records.Len())
 			}
 			for _, workers := range power.Of([]int{1, 3}, []int{1, 2, 3}) {
-				got, err := loadWith(workers, path, s, Options{})
-				if err != nil || !sameBits(got.Records.Dense(), want.Records.Dense()) || !sameBits(got.Records.Labels(), want.Records.Labels()) {
-					t.Errorf("%s%s, %d workers: other records: %v", name, ending, workers, err)
-				}
+				got := must.Get(loadWith(workers, path, s, Options{}))(t)
+				sameRecords(t, got.Records, want.Records, name, ending, " ", workers)
 			}
 		}
 	}

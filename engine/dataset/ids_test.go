@@ -1,12 +1,12 @@
 package dataset
 
 import (
-	"errors"
 	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 // lookAlikes are pairs of ids of one person that exports and keyboards make.
@@ -50,27 +50,18 @@ func TestLookAlikeIDs(t *testing.T) {
 	for name, pair := range lookAlikes {
 		ids := []string{"somebody else", pair[0], pair[1]}
 		_, err := LoadPairs("missing.csv", ids, "people.csv", "who", likeness)
-		var parse *source.ParseError
-		if !errors.As(err, &parse) || parse.File != "people.csv" || parse.Column != "who" || !strings.Contains(parse.Rule, "records 2 and 3") || !strings.Contains(parse.Rule, "allow") {
-			t.Errorf("%s: %v", name, err)
-		} else if strings.Contains(err.Error(), pair[0]) || strings.Contains(err.Error(), pair[1]) {
+		wantRule(t, err, source.ParseError{File: "people.csv", Column: "who", Rule: "records 2 and 3"}, name)
+		must.FailDo(t, err, "allow", name)
+		if strings.Contains(err.Error(), pair[0]) || strings.Contains(err.Error(), pair[1]) {
 			t.Errorf("%s: the error shows an id: %v", name, err)
 		}
-		if err := CheckIDs(ids, "people.csv", "who", AllowLookAlikes); err != nil {
-			t.Errorf("%s, allowed: %v", name, err)
-		}
+		must.CheckDo(t, CheckIDs(ids, "people.csv", "who", AllowLookAlikes), name, ", allowed")
 	}
 	for name, pair := range notAlike {
-		if err := CheckIDs(pair[:], "people.csv", "who", RefuseLookAlikes); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.CheckDo(t, CheckIDs(pair[:], "people.csv", "who", RefuseLookAlikes), name)
 	}
-	if err := CheckIDs([]string{"a", "b", "a"}, "people.csv", "who", AllowLookAlikes); err == nil {
-		t.Error("equal ids were allowed")
-	}
-	if err := CheckIDs([]string{"a"}, "people.csv", "who", "perhaps"); err == nil {
-		t.Error("an unknown choice was accepted")
-	}
+	must.ErrDo(t, CheckIDs([]string{"a", "b", "a"}, "people.csv", "who", AllowLookAlikes), "equal ids were allowed")
+	must.ErrDo(t, CheckIDs([]string{"a"}, "people.csv", "who", "perhaps"), "an unknown choice was accepted")
 }
 
 // TestIDKey: the key of a key is itself, and every text has one.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset/schema"
+	"dyad/internal/must"
 )
 
 // pairedSchema has interactions of all kinds: numbers with a basis and without one, two categories and several.
@@ -47,9 +48,7 @@ func TestInteractionsAreProducts(t *testing.T) {
 		t.Errorf("names %q", names[26:])
 	}
 	// V counts 6 for the interactions.
-	if want := 1 / math.Sqrt(3+1./3+2+2+6); math.Abs(e.Factor()-want) > 1e-15 {
-		t.Errorf("factor %v, want %v", e.Factor(), want)
-	}
+	must.Near(t, e.Factor(), 1/math.Sqrt(3+1./3+2+2+6), 1e-15, "factor")
 	fields, wants := basisRows()
 	for i, row := range fields {
 		want := make([]float64, plain.Dim())
@@ -114,6 +113,9 @@ func TestInteractionsHaveEqualNorms(t *testing.T) {
 func TestInteractionsAreAMapOfOneRecord(t *testing.T) {
 	for _, way := range []string{schema.FormatCSV, FormatParquet, "float32", "persons", "pack", "scan"} {
 		checkMapOfOneRecord(t, pairedSchema, way)
+		if way == schema.FormatCSV || way == FormatParquet {
+			checkMapOfOneRecord(t, basisSchema, way)
+		}
 	}
 }
 
@@ -129,7 +131,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 		text, who = "ids: public\n"+strings.Replace(text, "  - {name: y,", "  - {name: who, role: person}\n  - {name: y,", 1), "who,"
 	}
 	s := mustSchema(t, text)
-	e := must(NewEncoder(s))(t)
+	e := must.Get(NewEncoder(s))(t)
 	read := func(rows [][]string) (all [][]float64) {
 		t.Helper()
 		var text, out bytes.Buffer
@@ -146,7 +148,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 		switch way {
 		case "scan":
 			err = Scan(file, s, Options{}, func(r *Row) error {
-				all = append(all, must(e.EncodeRow(r))(t))
+				all = append(all, must.Get(e.EncodeRow(r))(t))
 				return nil
 			})
 		case FormatParquet:
@@ -154,16 +156,14 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 		case "pack":
 			_, err = Pack(&out, file, s, PackOptions{})
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		if way == "scan" {
 			return all
 		}
 		if out.Len() > 0 {
 			file = writeFile(t, "rows", out.Bytes())
 		}
-		d := must(Load(file, by, Options{Persons: KeepPersons}))(t)
+		d := must.Get(Load(file, by, Options{Persons: KeepPersons}))(t)
 		for i := range rows {
 			all = append(all, recordOf(d, i))
 		}
@@ -171,9 +171,7 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 	}
 	got := read(fields)
 	for i, row := range fields {
-		if want := must(e.Encode(row))(t); !slices.Equal(got[i], want) {
-			t.Fatalf("%s, row %d %q: got %v, want %v", way, i, row, got[i], want)
-		}
+		must.Same(t, got[i], must.Get(e.Encode(row))(t), "%s, row %d %q", way, i, row)
 	}
 	for _, at := range []int{0, 250, 499} {
 		other := slices.Clone(fields)
@@ -207,13 +205,9 @@ func TestInteractionsRefused(t *testing.T) {
 		wide:                               "name fewer pairs",
 		"data_id: t\nfeatures: 3\nrange: [0, 1]\ninteractions: [[a, b]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
 	} {
-		if _, err := ParseSchema([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error with %q", err, want)
-		}
+		must.Fail(ParseSchema([]byte(text)))(t, want)
 	}
-	if _, err := ParseSchema([]byte(strings.Replace(wide, "[a, b], ", "", 1))); err != nil {
-		t.Errorf("73 features: %v", err)
-	}
+	must.Check(ParseSchema([]byte(strings.Replace(wide, "[a, b], ", "", 1))))(t, "73 features")
 	if s := mustSchema(t, "data_id: t\ninteractions: [[1, no]]\ncolumns:\n  - {name: 1, range: [0, 1]}\n  - {name: no, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n"); s.Interactions[0][1] != "no" {
 		t.Errorf("names %q", s.Interactions)
 	}

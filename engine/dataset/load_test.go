@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"dyad/engine/dataset/source"
 	"dyad/engine/tensors"
+	"dyad/internal/must"
 )
 
 // All these contents are the same two records.
@@ -21,7 +23,7 @@ func TestCSVForms(t *testing.T) {
 		return "data_id: t\ncsv: {" + csv + "}\ncolumns:\n  - {name: age, range: [0, 100]}\n  - {name: sex, categories: [f, \"a,\\\"b\\n c\"]}\n  - {name: out, role: label, positive: yes}\n"
 	}
 	const second = "\"a,\"\"b\n c\""
-	want := must(load(mustSchema(t, schema("header: false")), "30,f,yes\n40,"+second+",no\n", Options{}))(t)
+	want := must.Get(load(mustSchema(t, schema("header: false")), "30,f,yes\n40,"+second+",no\n", Options{}))(t)
 	if want.Positives != 1 || want.Negatives != 1 || !slices.Equal(want.Records.Labels(), []float64{1, -1}) || !want.HasLabels {
 		t.Fatalf("got %+v", want)
 	}
@@ -46,10 +48,8 @@ func TestCSVForms(t *testing.T) {
 			if zip {
 				content = string(gzipped(t, content))
 			}
-			got := must(load(mustSchema(t, schema(c[0])), content, Options{}))(t, name)
-			if !slices.Equal(got.Records.Dense(), want.Records.Dense()) || !slices.Equal(got.Records.Labels(), want.Records.Labels()) {
-				t.Errorf("%s (gzip %v): got %v %v, want %v", name, zip, got.Records.Dense(), got.Records.Labels(), want.Records.Dense())
-			}
+			got := must.Get(load(mustSchema(t, schema(c[0])), content, Options{}))(t, name)
+			sameRecords(t, got.Records, want.Records, name, " (gzip ", zip, ")")
 		}
 	}
 }
@@ -63,7 +63,7 @@ columns:
   - {name: who, position: 1, role: id}
   - {name: junk, position: 2, role: ignore}
 `)
-	d := must(load(s, "p1,x,10,1\np2,,0,0\n", Options{KeepIDs: true}))(t)
+	d := must.Get(load(s, "p1,x,10,1\np2,,0,0\n", Options{KeepIDs: true}))(t)
 	if !slices.Equal(d.IDs, []string{"p1", "p2"}) || !slices.Equal(d.Records.Labels(), []float64{1, -1}) {
 		t.Errorf("ids %q, labels %v", d.IDs, d.Records.Labels())
 	}
@@ -83,41 +83,33 @@ func TestPredictWithoutLabel(t *testing.T) {
 		"one row":  {plainSchema, "30,60,0\n", "30,60\n"},
 	} {
 		s := mustSchema(t, c.schema)
-		with := must(load(s, c.with, Options{Labels: LabelsOptional}))(t, name)
-		without := must(load(s, c.without, Options{Labels: LabelsOptional}))(t, name)
-		ignored := must(load(s, strings.ReplaceAll(c.with, "yes", "unknown"), Options{Labels: LabelsIgnored}))(t, name)
+		with := must.Get(load(s, c.with, Options{Labels: LabelsOptional}))(t, name)
+		without := must.Get(load(s, c.without, Options{Labels: LabelsOptional}))(t, name)
+		ignored := must.Get(load(s, strings.ReplaceAll(c.with, "yes", "unknown"), Options{Labels: LabelsIgnored}))(t, name)
 		if !with.HasLabels || without.HasLabels || ignored.HasLabels {
 			t.Errorf("%s: labels %v %v %v, want true false false", name, with.HasLabels, without.HasLabels, ignored.HasLabels)
 		}
 		x, _ := tensors.FromRecords(with.Records)
 		for _, other := range []*Dataset{without, ignored} {
 			o, _ := tensors.FromRecords(other.Records)
-			if !slices.Equal(x.Float64s(), o.Float64s()) {
-				t.Errorf("%s: features differ: %v, %v", name, x, o)
-			}
+			must.Same(t, x.Float64s(), o.Float64s(), "%s: features", name)
 		}
-		if _, err := load(s, c.without, Options{}); err == nil {
-			t.Errorf("%s: training accepted a file without labels", name)
-		}
+		must.Err(load(s, c.without, Options{}))(t, "%s: training accepted a file without labels", name)
 	}
-	if _, err := load(mustSchema(t, plainSchema), "30,60,2\n", Options{Labels: LabelsOptional}); err == nil {
-		t.Error("a label that is there must be valid")
-	}
+	must.Err(load(mustSchema(t, plainSchema), "30,60,2\n", Options{Labels: LabelsOptional}))(t, "a label that is there must be valid")
 }
 
 func TestLIBSVM(t *testing.T) {
 	s := mustSchema(t, sparseSchema)
-	d := must(load(s, "# head\n+1 1:1 3:5 # tail\r\n\n-1\t2:0 5:-3\n-1.0\n", Options{}))(t)
+	d := must.Get(load(s, "# head\n+1 1:1 3:5 # tail\r\n\n-1\t2:0 5:-3\n-1.0\n", Options{}))(t)
 	start, index, value := d.Records.Sparse()
 	if !slices.Equal(start, []int64{0, 2, 3, 3}) || !slices.Equal(index, []int32{0, 2, 4}) || len(value) != 3 || value[2] >= -0.7 {
 		t.Errorf("got %v %v %v", start, index, value)
 	}
-	if !slices.Equal(d.Records.Labels(), []float64{1, -1, -1}) {
-		t.Errorf("labels %v", d.Records.Labels())
-	}
+	must.Same(t, d.Records.Labels(), []float64{1, -1, -1}, "labels")
 
 	dense := mustSchema(t, denseSchema)
-	d = must(load(dense, "1 1:1 2:10\n0 2:5\n", Options{}))(t)
+	d = must.Get(load(dense, "1 1:1 2:10\n0 2:5\n", Options{}))(t)
 	if d.Records.IsSparse() || d.Records.Dense()[2] >= 0 || d.Records.Dense()[3] != 0 {
 		t.Errorf("got %v, want the record (-1, 0) scaled", d.Records.Dense())
 	}
@@ -131,37 +123,26 @@ func TestLoadersAgree(t *testing.T) {
 	if testing.Short() {
 		rows = 20000
 	}
-	fields := make([][]string, rows)
 	for i := range rows {
-		a, b := fmt.Sprint(c.below(200)), fmt.Sprint(c.below(3))
-		fields[i] = []string{a, b}
-		fmt.Fprintf(&csv, "%s,%s,%d\n", a, b, i%2)
-		fmt.Fprintf(&svm, "%d 1:%s 2:%s\n", 2*(i%2)-1, a, b)
+		a, b := c.below(200), c.below(3)
+		fmt.Fprintf(&csv, "%d,%d,%d\n", a, b, i%2)
+		fmt.Fprintf(&svm, "%d 1:%d 2:%d\n", 2*(i%2)-1, a, b)
 	}
 	sparse := "data_id: t\nfeatures: 2\nrange: [0, 100]\ncolumns: [{name: y, role: label, positive: 1}]\n"
 	for name, f := range map[string]struct{ schema, content string }{"csv": {plainSchema, csv.String()}, "libsvm": {sparse, svm.String()}} {
 		s := mustSchema(t, f.schema)
 		path := writeFile(t, name, gzipped(t, f.content))
 		calls := 0
-		a := must(Load(path, s, Options{Progress: func(n int) error {
+		a := must.Get(Load(path, s, Options{Progress: func(n int) error {
 			if n > 0 { // 0 while lines are counted
 				calls++
 			}
 			return nil
 		}}))(t)
-		if want := rows / progressRows; calls != want {
-			t.Errorf("%d progress calls, want %d", calls, want)
-		}
-		b := must(load(s, f.content, Options{}))(t)
-		x, y := make([]float64, 2), make([]float64, 2)
-		for i := range rows {
-			a.Records.Row(i, x)
-			b.Records.Row(i, y)
-			want, err := a.Encoder.Encode(fields[i])
-			if err != nil || !slices.Equal(x, want) || !slices.Equal(y, want) || a.Records.Label(i) != b.Records.Label(i) {
-				t.Fatalf("%s row %d: Load %v, LoadReader %v, Encode %v (%v)", name, i, x, y, want, err)
-			}
-		}
+		must.Equal(t, calls, rows/progressRows, "progress calls")
+		b := must.Get(load(s, f.content, Options{}))(t)
+		sameRecords(t, b.Records, a.Records, name)
+		checkScan(t, f.content, s, a, name)
 	}
 }
 
@@ -181,14 +162,10 @@ func TestLoadIOErrors(t *testing.T) {
 		t.Errorf("got %v, want os.ErrNotExist", err)
 	}
 	broken := errors.New("broken disk")
-	if _, err := LoadReader("file", readAfter("1,2,0\n", errReader{broken}), s, Options{}); !errors.Is(err, broken) || errors.As(err, &p) {
+	if _, err := LoadReader("file", readAfter("1,2,0\n", iotest.ErrReader(broken)), s, Options{}); !errors.Is(err, broken) || errors.As(err, &p) {
 		t.Errorf("got %v, want the error of the reader", err)
 	}
 }
-
-type errReader struct{ err error }
-
-func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
 // Load keeps about one copy of the data: the heap it allocates in all is below
 // 1.05 times the records plus buffers, where a text or a second copy would need
@@ -204,19 +181,12 @@ func TestLoadMemory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "big.csv")
 	line := strings.Repeat(",0.123456789", cols) + "\n"
 	put(t, path, strings.Repeat("1"+line+"0"+line, rows/2))
-	allocated := func(f func() error) uint64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		try(t, f())
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
-	}
 	const data = rows * (cols + 1) * 8
 	buffers := uint64(runtime.GOMAXPROCS(0)) << 20 // of every worker; a second copy would be 6.7 MB
-	if got := allocated(func() error { _, err := Load(path, s, Options{}); return err }); got > data*21/20+buffers {
+	if got := allocated(t, func() error { _, err := Load(path, s, Options{}); return err }); got > data*21/20+buffers {
 		t.Errorf("Load allocated %d bytes for %d bytes of records", got, data)
 	}
-	got := allocated(func() error {
+	got := allocated(t, func() error {
 		f, err := os.Open(path)
 		if err != nil {
 			return err

@@ -9,10 +9,9 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	power "dyad/internal/sizes"
-
 	reader "dyad/engine/dataset/parquet"
 	"dyad/engine/dataset/source"
+	power "dyad/internal/sizes"
 )
 
 var mutations = flag.Duration("mutations", 0, "how long TestParquetMutations looks for a crash; 0: 3,000 inputs")

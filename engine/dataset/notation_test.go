@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -20,6 +19,7 @@ import (
 	"dyad/engine/dataset/sniff"
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/workbook"
+	"dyad/internal/must"
 )
 
 const europeanSchema = `
@@ -48,21 +48,10 @@ func TestNotations(t *testing.T) {
 	european := "glucose;share;seen;out\n1.234,5;45,5 %;01.01.2020;2,5\n950;0%;31.12.2024;0\n12.500;100%;1.2.2021;10\n9.999;7%;01.03.2022;1\n-3;1e1%;01.03.1999;7,25\n"
 	plain := "glucose,share,seen,out\n1234.5,45.5,0,2.5\n950,0,1826,0\n12500,100,397,10\nmissing,7,790,1\n-3,10,-9999,7.25\n"
 	s, p := mustSchema(t, europeanSchema), mustSchema(t, plainOfEuropean)
-	want := must(Load(writeFile(t, "p.csv", plain), p, Options{}))(t)
+	want := must.Get(Load(writeFile(t, "p.csv", plain), p, Options{}))(t)
 	path := writeFile(t, "e.csv", european)
-	got := must(Load(path, s, Options{}))(t)
-	same := func(what string, got *Dataset) {
-		t.Helper()
-		row, other := make([]float64, 3), make([]float64, 3)
-		for i := range want.Records.Len() {
-			want.Records.Row(i, row)
-			got.Records.Row(i, other)
-			if !slices.Equal(row, other) || want.Records.Label(i) != got.Records.Label(i) {
-				t.Errorf("%s: row %d is %v with label %v, want %v, %v", what, i, other, got.Records.Label(i), row, want.Records.Label(i))
-			}
-		}
-	}
-	same("loaded", got)
+	got := must.Get(Load(path, s, Options{}))(t)
+	sameRecords(t, got.Records, want.Records, "loaded")
 	row := make([]float64, 3)
 	for i, line := range strings.Split(strings.TrimSpace(european), "\n")[1:] {
 		x, err := got.Encoder.Encode(strings.Split(line, ";")[:3])
@@ -70,23 +59,12 @@ func TestNotations(t *testing.T) {
 			t.Errorf("encoded row %d is %v, want %v (%v)", i, x, row, err)
 		}
 	}
-	i := 0
-	try(t, Scan(path, s, Options{}, func(r *Row) error {
-		x, err := got.Encoder.EncodeRow(r)
-		if want.Records.Row(i, row); err != nil || !slices.Equal(x, row) {
-			t.Errorf("scanned row %d is %v, want %v (%v)", i, x, row, err)
-		}
-		i++
-		return nil
-	}))
+	checkScan(t, european, s, got)
 	for _, format := range []string{schema.FormatCSV, FormatParquet} {
 		var b bytes.Buffer
-		_, out, err := Convert(path, s, &b, format, ConvertOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d := must(Load(writeFile(t, "x."+format, b.String()), out, Options{}))(t)
-		same("converted to "+format, d)
+		_, out := must.Get2(Convert(path, s, &b, format, ConvertOptions{}))(t)
+		d := must.Get(Load(writeFile(t, "x."+format, b.String()), out, Options{}))(t)
+		sameRecords(t, d.Records, want.Records, "converted to ", format)
 	}
 }
 
@@ -158,7 +136,7 @@ func TestEncodings(t *testing.T) {
 		}},
 		"Latin-1, not declared": {"wrong", func() (string, error) { return charmap.Windows1252.NewEncoder().String(content) }},
 	} {
-		text := must(c.encode())(t)
+		text := must.Get(c.encode())(t)
 		path := writeFile(t, "x.csv", text)
 		options := c.encoding
 		if options == "wrong" {
@@ -167,9 +145,7 @@ func TestEncodings(t *testing.T) {
 		schema := fmt.Sprintf("data_id: t\ncsv: {header: true, %s}\ncolumns:\n  - {name: größe, range: [0, 4]}\n  - {name: art, categories: [herb, süß]}\n  - {name: out, role: label, positive: yes}\n", options)
 		d, err := Load(path, mustSchema(t, schema), Options{})
 		if c.encoding == "wrong" {
-			if err == nil {
-				t.Errorf("%s: accepted", name)
-			}
+			must.ErrDo(t, err, "%s: accepted", name)
 			continue
 		}
 		if err != nil || d.Records.Len() != 2 || d.Positives != 1 {
@@ -185,10 +161,7 @@ func TestEncodings(t *testing.T) {
 		}
 	}
 	category := strings.Replace(headerSchema, "[f, m]", "[f, m, ä]", 1)
-	_, err := Load(writeFile(t, "x.csv", "age,sex,out\n30,f,yes\n40,\xe4,no\n"), mustSchema(t, category), Options{})
-	if err == nil || !strings.Contains(err.Error(), schema.RuleNotUTF8) {
-		t.Errorf("a category in Latin-1: %v", err)
-	}
+	must.Fail(Load(writeFile(t, "x.csv", "age,sex,out\n30,f,yes\n40,\xe4,no\n"), mustSchema(t, category), Options{}))(t, schema.RuleNotUTF8, "a category in Latin-1")
 }
 
 // TestNotData: what is no table is named.
@@ -199,32 +172,23 @@ func TestNotData(t *testing.T) {
 		"xls":    {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1 and more"), sniff.RuleExcel, sniff.RuleExcel},
 		"folder": {folder, ruleNoFiles, source.RuleFolder},
 	} {
-		var p *source.ParseError
-		if _, err := Load(c.path, mustSchema(t, headerSchema), Options{}); !errors.As(err, &p) || p.Rule != c.want {
-			t.Errorf("%s loaded: %v", name, err)
-		}
-		if _, err := Draft(c.path, DraftOptions{}); !errors.As(err, &p) || p.Rule != c.drafted {
-			t.Errorf("%s drafted: %v", name, err)
-		}
+		_, err := Load(c.path, mustSchema(t, headerSchema), Options{})
+		wantRule(t, err, source.ParseError{File: c.path, Rule: c.want}, name, " loaded")
+		_, err = Draft(c.path, DraftOptions{})
+		wantRule(t, err, source.ParseError{File: c.path, Rule: c.drafted}, name, " drafted")
 	}
-	must(os.Stat(filepath.Join(folder)))(t)
+	must.Get(os.Stat(filepath.Join(folder)))(t)
 }
 
 // TestUnknownCategory: a category that is not listed becomes all 0 if the schema says so, else an error.
 func TestUnknownCategory(t *testing.T) {
 	content := "age,sex,out\n30,f,yes\n40,x,no\n"
-	if _, err := Load(writeFile(t, "x.csv", content), mustSchema(t, headerSchema), Options{}); err == nil {
-		t.Error("an unknown category was accepted")
-	}
+	must.Err(Load(writeFile(t, "x.csv", content), mustSchema(t, headerSchema), Options{}))(t, "an unknown category was accepted")
 	s := mustSchema(t, strings.Replace(headerSchema, "[f, m]", "[f, m], unknown: other", 1))
 	path := writeFile(t, "y.csv", content)
-	d := must(Load(path, s, Options{}))(t)
+	d := must.Get(Load(path, s, Options{}))(t)
 	x := make([]float64, 2)
-	if d.Records.Row(1, x); x[1] != 0 {
-		t.Errorf("an unknown category is %v", x)
-	}
-	m, err := Summarize(path, s, Options{})
-	if err != nil || m.Columns[1].Unknown != 1 {
-		t.Errorf("summary %+v, %v", m, err)
-	}
+	d.Records.Row(1, x)
+	must.Equal(t, x[1], 0, "an unknown category")
+	must.Equal(t, must.Get(Summarize(path, s, Options{}))(t).Columns[1].Unknown, 1, "unknown categories of the summary")
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine/dataset"
+	"dyad/engine/metrics"
 	"dyad/internal/must"
 )
 
@@ -23,9 +24,7 @@ func TestWriteNPZ(t *testing.T) {
 		}
 		// The range maps the square to [-1, 1], and d features share the factor sqrt(3/d) = 1.
 		for i, v := range d.Records.Dense() {
-			if math.Abs(v*math.Sqrt(3)-r.Dense()[i]) > 1e-15 {
-				t.Errorf("%d: %g, want %g", i, v*math.Sqrt(3), r.Dense()[i])
-			}
+			must.Near(t, v*math.Sqrt(3), r.Dense()[i], 1e-15, "%d", i)
 		}
 	}
 }
@@ -38,7 +37,7 @@ func TestSyntheticAR1(t *testing.T) {
 	var xx, xy, ss float64
 	a := math.Sqrt(3.0/d) / 4
 	x := make([]float64, d)
-	var positive, negative []float64
+	var scores, labels []float64
 	for i := range n {
 		r.Row(i, x)
 		norm, s := 0.0, 0.0
@@ -50,25 +49,9 @@ func TestSyntheticAR1(t *testing.T) {
 			continue
 		}
 		xx, xy, ss = xx+x[0]*x[0]+x[1]*x[1], xy+2*x[0]*x[1], ss+s*s
-		if r.Label(i) > 0 {
-			positive = append(positive, s)
-		} else {
-			negative = append(negative, s)
-		}
+		scores, labels = append(scores, s), append(labels, r.Label(i))
 	}
-	if rho := xy / xx; math.Abs(rho-0.9) > 0.02 {
-		t.Errorf("correlation %g", rho)
-	}
-	slices.Sort(negative)
-	wins := 0
-	for _, s := range positive {
-		k, _ := slices.BinarySearch(negative, s)
-		wins += k
-	}
-	if auc := float64(wins) / float64(len(positive)) / float64(len(negative)); math.Abs(auc-0.86) > 0.01 {
-		t.Errorf("AUC of the alternating sum %g", auc)
-	}
-	if _, err := dataset.SyntheticAR1(1, 1, 1); err == nil {
-		t.Error("one record")
-	}
+	must.Near(t, xy/xx, 0.9, 0.02, "correlation")
+	must.Near(t, must.Get(metrics.AUC(scores, labels))(t), 0.86, 0.01, "AUC of the alternating sum")
+	must.Err(dataset.SyntheticAR1(1, 1, 1))(t, "one record")
 }

@@ -5,14 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 	"dyad/internal/pages"
 	power "dyad/internal/sizes"
 )
@@ -21,11 +20,9 @@ import (
 func packFile(t testing.TB, from string, s *Schema) (string, *Packed) {
 	t.Helper()
 	var b bytes.Buffer
-	made := must(Pack(&b, from, s, PackOptions{Folder: t.TempDir(), Prefix: "wait"}))(t)
+	made := must.Get(Pack(&b, from, s, PackOptions{Folder: t.TempDir(), Prefix: "wait"}))(t)
 	name := writeFile(t, "data.dyadpack", b.Bytes())
-	if made.Bytes != int64(b.Len()) {
-		t.Errorf("%d bytes were written, and %d are said", b.Len(), made.Bytes)
-	}
+	must.Equal(t, made.Bytes, int64(b.Len()), "bytes that are said")
 	return name, made
 }
 
@@ -36,7 +33,7 @@ func TestPackGivesTheSameRecords(t *testing.T) {
 	for _, store := range []string{"", StoreFloat32} {
 		for _, role := range []string{RoleIgnore, RolePerson, RoleGroup} {
 			s := storeSchema(t, store, role)
-			want := must(Load(file, s, Options{Persons: KeepPersons}))(t)
+			want := must.Get(Load(file, s, Options{Persons: KeepPersons}))(t)
 			name, made := packFile(t, file, s)
 			if made.Rows != want.Records.Len() || made.Persons > 0 != (role == RolePerson) || made.Groups != want.GroupCount {
 				t.Errorf("%s %s: %+v", store, role, made)
@@ -55,7 +52,7 @@ func TestPackGivesTheSameRecords(t *testing.T) {
 				for _, inMemory := range []bool{false, true} {
 					s := storeSchema(t, asked, role)
 					rows := 0
-					d := must(Load(name, s, Options{Persons: KeepPersons, InMemory: inMemory, Progress: func(n int) error { rows = n; return nil }}))(t, store, role)
+					d := must.Get(Load(name, s, Options{Persons: KeepPersons, InMemory: inMemory, Progress: func(n int) error { rows = n; return nil }}))(t, store, role)
 					sameRecords(t, d.Records, records)
 					if d.Records.InFile() == inMemory || d.Records.IsNarrow() != (store == StoreFloat32) || d.Encoder.Schema().IsNarrow() != (store == StoreFloat32) {
 						t.Errorf("%s %s: stored otherwise than asked for", store, role)
@@ -72,11 +69,9 @@ func TestPackGivesTheSameRecords(t *testing.T) {
 // rewrite puts a pack together again after changes of its header and sections, with hashes that fit.
 func rewrite(t *testing.T, name string, header func(*packHeader), section func(s packSections, all []byte)) string {
 	t.Helper()
-	all := must(os.ReadFile(name))(t)
+	all := must.Get(os.ReadFile(name))(t)
 	h, e, _, err := readPackHeader(bytes.NewReader(all), int64(len(all)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	s := h.sections(e.Schema().IsNarrow())
 	if section != nil {
 		section(s, all)
@@ -94,7 +89,7 @@ func rewrite(t *testing.T, name string, header func(*packHeader), section func(s
 		header(h)
 	}
 	var out bytes.Buffer
-	must(writePackHeader(&packSectionWriter{w: &out, at: s.hashes.from, chunk: sha256.New(), hashes: hashes}, h))(t)
+	must.Get(writePackHeader(&packSectionWriter{w: &out, at: s.hashes.from, chunk: sha256.New(), hashes: hashes}, h))(t)
 	return writeFile(t, "changed.dyadpack", append(all[:s.hashes.from], out.Bytes()...))
 }
 
@@ -105,24 +100,19 @@ func TestPackIsChecked(t *testing.T) {
 	for _, role := range []string{RoleIgnore, RolePerson, RoleGroup} {
 		s := storeSchema(t, StoreFloat32, role)
 		name, _ := packFile(t, file, s)
-		text := must(os.ReadFile(name))(t)
+		text := must.Get(os.ReadFile(name))(t)
 		refused := func(what, name string, s *Schema, o Options, rule string) {
 			t.Helper()
 			o.Persons = KeepPersons
 			_, err := Load(name, s, o)
-			var p *source.ParseError
-			if !errors.As(err, &p) || p.File != name || !strings.Contains(p.Rule, rule) {
-				t.Errorf("%s, %s: %v, want %q", role, what, err, rule)
-			}
+			wantRule(t, err, source.ParseError{File: name, Rule: rule}, role, ", ", what)
 		}
 		write := func(text []byte) string {
 			t.Helper()
 			return writeFile(t, "bad.dyadpack", text)
 		}
 		h, e, _, err := readPackHeader(bytes.NewReader(text), int64(len(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		at := h.sections(e.Schema().IsNarrow())
 		for what, place := range map[string]int64{
 			"feature": at.features.from + 3, "label": at.labels.from + 7, "hash": at.hashes.from + 1, "header": at.end + 5, "persons": at.persons.from, "groups": at.groups.from,
@@ -155,14 +145,10 @@ func TestPackIsChecked(t *testing.T) {
 			t.Errorf("%s: a pack made records public: %v", role, err)
 		}
 		refused("store", name, storeSchema(t, StoreFloat64, role), Options{}, "stores float32, but float64 was requested")
-		if err := Scan(name, s, Options{Persons: KeepPersons}, func(*Row) error { return nil }); err == nil || !strings.Contains(err.Error(), rulePackScan) {
-			t.Errorf("Scan: %v", err)
-		}
+		must.FailDo(t, Scan(name, s, Options{Persons: KeepPersons}, func(*Row) error { return nil }), rulePackScan, "Scan")
 
 		// By hand, with hashes that fit.
-		if _, err := Load(rewrite(t, name, nil, nil), s, Options{Persons: KeepPersons}); err != nil {
-			t.Errorf("%s: a pack that was put together again unchanged: %v", role, err)
-		}
+		must.Check(Load(rewrite(t, name, nil, nil), s, Options{Persons: KeepPersons}))(t, role, ": a pack that was put together again unchanged")
 		float := func(place int64, v float32) func(packSections, []byte) {
 			return func(_ packSections, all []byte) { copy(all[place:], pages.Bytes([]float32{v})) }
 		}
@@ -193,10 +179,10 @@ func TestPackIsChecked(t *testing.T) {
 func TestOpenContent(t *testing.T) {
 	read := func(name string) []byte {
 		t.Helper()
-		f := must(OpenContent(name))(t)
+		f := must.Get(OpenContent(name))(t)
 		defer f.Close()
 		var b bytes.Buffer
-		must(b.ReadFrom(f))(t)
+		must.Get(b.ReadFrom(f))(t)
 		return b.Bytes()
 	}
 	file := storeFile(t, 50)
@@ -219,14 +205,10 @@ func TestOpenContent(t *testing.T) {
 func TestPackRefuses(t *testing.T) {
 	dir := t.TempDir()
 	sparse := mustSchema(t, "data_id: x\nfeatures: 3\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, positive: \"1\"}\n")
-	if _, err := Pack(new(bytes.Buffer), "none", sparse, PackOptions{Folder: dir}); err == nil || !strings.Contains(err.Error(), "dense") {
-		t.Errorf("sparse: %v", err)
-	}
+	must.Fail(Pack(new(bytes.Buffer), "none", sparse, PackOptions{Folder: dir}))(t, "dense", "sparse")
 	s := storeSchema(t, "", RoleIgnore)
 	name, _ := packFile(t, storeFile(t, 50), s)
-	if _, err := Pack(new(bytes.Buffer), name, s, PackOptions{Folder: dir}); err == nil || !strings.Contains(err.Error(), rulePackOfPack) {
-		t.Errorf("a pack of a pack: %v", err)
-	}
+	must.Fail(Pack(new(bytes.Buffer), name, s, PackOptions{Folder: dir}))(t, rulePackOfPack, "a pack of a pack")
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("%d files are left, %v", len(left), err)
 	}
@@ -238,11 +220,9 @@ func FuzzPackHeader(f *testing.F) {
 	s := mustSchema(f, "data_id: x\nformat: csv\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: \"1\"}\n")
 	file := writeFile(f, "a.csv", "a,y\n0.5,1\n0.25,0\n")
 	name, _ := packFile(f, file, s)
-	text := must(os.ReadFile(name))(f)
+	text := must.Get(os.ReadFile(name))(f)
 	_, _, header, err := readPackHeader(bytes.NewReader(text), int64(len(text)))
-	if err != nil {
-		f.Fatal(err)
-	}
+	must.Do(f, err)
 	f.Add(header, int64(len(text)))
 	f.Add(bytes.Replace(header, []byte(`"rows":2`), []byte(`"rows":9223372036854775807`), 1), int64(len(text)))
 	f.Add(bytes.Replace(header, []byte(`"rows":2`), []byte(`"rows":-1`), 1), int64(len(text)))

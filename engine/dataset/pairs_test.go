@@ -4,12 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"dyad/engine/dataset/schema"
 	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 )
 
 var fourIDs = []string{"anna", "ben", "cora", "dan"}
@@ -43,10 +43,7 @@ func TestLoadPairs(t *testing.T) {
 		{"c.parquet", parquetFile(t, pairRow{"anna", true, "ben"}, pairRow{"cora", false, "ben"}), bools, want},
 		{"d.csv", "first,second\nanna,ben\ncora,ben\n", preference, []LabelledPair{{0, 1, true}, {2, 1, true}}},
 	} {
-		got, err := loadPairs(t, c.name, c.content, c.o)
-		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, %v, want %v", c.name, got, err, c.want)
-		}
+		must.Same(t, must.Get(loadPairs(t, c.name, c.content, c.o))(t, c.name), c.want, "%s", c.name)
 	}
 }
 
@@ -55,37 +52,37 @@ func TestLoadPairsErrors(t *testing.T) {
 	const head, good = "first,second,label\n", "anna,ben,same\n"
 	preference := PairOptions{True: "first", False: "second", Oriented: true}
 	for _, c := range []struct {
-		content string
-		o       PairOptions
-		row     int
-		column  string
-		says    string
+		content  string
+		o        PairOptions
+		row      int
+		column   string
+		position int
+		says     string
 	}{
-		{head + good + "ben,anna,same\n", likeness, 3, "", "row 2 has the same pair; keep only the row that has the true label"},
-		{head + good + "\nben,anna,different\n", likeness, 4, "", "row 2 has the same pair; keep only the row that has the true label"},
-		{head + "anna,ben,first\nben,anna,second\n", preference, 3, "", "row 2 has the same pair; keep only the row that has the true label"},
-		{head + "anna,ben,first\nben,anna,first\n", preference, 3, "", "row 2 has the same pair; keep only the row that has the true label"},
-		{"first,second\nanna,ben\nben,anna\n", preference, 3, "", "row 2 has the same pair; keep only the row that has the true label"},
-		{head + good + "dan,dan,same\n", likeness, 3, "", "the same individual twice"},
-		{head + good + "dan,zoe,same\n", likeness, 3, "second", "not in the features file"},
-		{head + "zoe,dan,same\n", likeness, 2, "first", "not in the features file"},
-		{head + "anna,,same\n", likeness, 2, "second", "id is missing"},
-		{head + "anna,ben,\n", likeness, 2, "label", "label is missing"},
-		{head + "anna,ben,secret\n", likeness, 2, "label", "neither"},
-		{head + "anna,ben\n", likeness, 2, "", "2 fields, but the header has 3"},
-		{"first,label\nanna,same\n", likeness, 1, "second", "lacks this column"},
-		{"first,second\nanna,ben\n", likeness, 1, "label", "lacks this column"},
-		{"first,second,first,label\n", likeness, 1, "first", "twice"},
-		{head, likeness, 0, "", "no pairs"},
-		{"", likeness, 0, "", "no pairs"},
-		{"PK\x03\x04", likeness, 0, "", "neither CSV nor Parquet"},
-		{"PAR1 damaged", likeness, 0, "", "damaged"},
+		{head + good + "ben,anna,same\n", likeness, 3, "", 0, "row 2 has the same pair; keep only the row that has the true label"},
+		{head + good + "\nben,anna,different\n", likeness, 4, "", 0, "row 2 has the same pair; keep only the row that has the true label"},
+		{head + "anna,ben,first\nben,anna,second\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row that has the true label"},
+		{head + "anna,ben,first\nben,anna,first\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row that has the true label"},
+		{"first,second\nanna,ben\nben,anna\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row that has the true label"},
+		{head + good + "dan,dan,same\n", likeness, 3, "", 0, "the same individual twice"},
+		{head + good + "dan,zoe,same\n", likeness, 3, "second", 2, "not in the features file"},
+		{head + "zoe,dan,same\n", likeness, 2, "first", 1, "not in the features file"},
+		{head + "anna,,same\n", likeness, 2, "second", 2, "id is missing"},
+		{head + "anna,ben,\n", likeness, 2, "label", 3, "label is missing"},
+		{head + "anna,ben,secret\n", likeness, 2, "label", 3, "neither"},
+		{head + "anna,ben\n", likeness, 2, "", 0, "2 fields, but the header has 3"},
+		{"first,label\nanna,same\n", likeness, 1, "second", 0, "lacks this column"},
+		{"first,second\nanna,ben\n", likeness, 1, "label", 0, "lacks this column"},
+		{"first,second,first,label\n", likeness, 1, "first", 1, "twice"},
+		{head, likeness, 0, "", 0, "no pairs"},
+		{"", likeness, 0, "", 0, "no pairs"},
+		{"PK\x03\x04", likeness, 0, "", 0, "neither CSV nor Parquet"},
+		{"PAR1 damaged", likeness, 0, "", 0, "damaged"},
 	} {
 		_, err := loadPairs(t, "pairs.csv", c.content, c.o)
 		var parse *source.ParseError
-		if !errors.As(err, &parse) || parse.Row != c.row || parse.Column != c.column || !strings.Contains(parse.Rule, c.says) || filepath.Base(parse.File) != "pairs.csv" {
-			t.Errorf("%q: %v, want row %d, column %q, %q", c.content, err, c.row, c.column, c.says)
-			continue
+		if wantRule(t, err, source.ParseError{Row: c.row, Column: c.column, Position: c.position, Rule: c.says}, c.content); !errors.As(err, &parse) || filepath.Base(parse.File) != "pairs.csv" {
+			t.Fatalf("%q: %v", c.content, err)
 		}
 		for _, field := range []string{"zoe", "secret", "anna", "dan"} {
 			if strings.Contains(parse.Rule, field) {
@@ -93,20 +90,13 @@ func TestLoadPairsErrors(t *testing.T) {
 			}
 		}
 	}
-	if _, err := loadPairs(t, "a.csv", head+good, PairOptions{True: "same", False: "same"}); err == nil {
-		t.Error("two equal values of a label were accepted")
-	}
+	must.Err(loadPairs(t, "a.csv", head+good, PairOptions{True: "same", False: "same"}))(t, "two equal values of a label were accepted")
 }
 
 func TestLoadPairsChecksIDs(t *testing.T) {
 	for name, ids := range map[string][]string{"records 1 and 3": {"a", "b", "a"}, "record 2": {"a", ""}} {
 		_, err := LoadPairs("missing.csv", ids, "people.csv", "who", likeness)
-		var parse *source.ParseError
-		if !errors.As(err, &parse) || parse.File != "people.csv" || parse.Column != "who" || !strings.Contains(parse.Rule, name) {
-			t.Errorf("%v: %v", ids, err)
-		}
+		wantRule(t, err, source.ParseError{File: "people.csv", Column: "who", Rule: name}, ids)
 	}
-	if _, err := LoadPairs("missing.csv", fourIDs, "people.csv", "who", likeness); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing file: %v", err)
-	}
+	must.Fail(LoadPairs("missing.csv", fourIDs, "people.csv", "who", likeness))(t, os.ErrNotExist, "a missing file")
 }

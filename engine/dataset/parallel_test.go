@@ -16,14 +16,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/parquet-go/parquet-go"
 
+	"dyad/engine/dataset/parse"
+	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
+	"dyad/internal/must"
 	"dyad/internal/pages"
 	power "dyad/internal/sizes"
-
-	"dyad/engine/dataset/parse"
-	"dyad/engine/dataset/source"
 )
 
 type visit struct {
@@ -78,7 +80,7 @@ func visits(n int, infinite int) []visit {
 func visitFile(t testing.TB, rows []visit) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "visits.parquet")
-	try(t, parquet.WriteFile(path, rows, parquet.MaxRowsPerRowGroup(30_000), parquet.PageBufferSize(5000)))
+	must.Do(t, parquet.WriteFile(path, rows, parquet.MaxRowsPerRowGroup(30_000), parquet.PageBufferSize(5000)))
 	return path
 }
 
@@ -90,22 +92,22 @@ func TestParquetSameForEveryWorkerCount(t *testing.T) {
 	s := mustSchema(t, strings.Replace(text, "persons: 50\n", "", 1))
 	var want, labels []float64
 	var ids []string
-	e := must(NewEncoder(s))(t)
-	try(t, Scan(path, s, Options{KeepIDs: true}, func(r *Row) error {
+	e := must.Get(NewEncoder(s))(t)
+	must.Do(t, Scan(path, s, Options{KeepIDs: true}, func(r *Row) error {
 		x, err := e.EncodeRow(r)
 		want, labels, ids = append(want, x...), append(labels, r.Y), append(ids, r.ID)
 		return err
 	}))
 	for _, workers := range []int{1, 2, 3, 7} {
-		d := must(loadWith(workers, path, s, Options{KeepIDs: true}))(t)
+		d := must.Get(loadWith(workers, path, s, Options{KeepIDs: true}))(t)
 		if !sameBits(d.Records.Dense(), want) || !sameBits(d.Records.Labels(), labels) || !reflect.DeepEqual(d.IDs, ids) {
 			t.Errorf("%d workers: other records than row by row", workers)
 		}
 	}
 	byPerson := mustSchema(t, fmt.Sprintf(visitSchema, 50))
-	one := must(loadWith(1, path, byPerson, Options{Persons: KeepPersons}))(t)
+	one := must.Get(loadWith(1, path, byPerson, Options{Persons: KeepPersons}))(t)
 	for _, workers := range []int{2, 5} {
-		d := must(loadWith(workers, path, byPerson, Options{Persons: KeepPersons}))(t)
+		d := must.Get(loadWith(workers, path, byPerson, Options{Persons: KeepPersons}))(t)
 		if d.Records.Units() != 50 || !reflect.DeepEqual(d.Records, one.Records) {
 			t.Errorf("%d workers: other persons", workers)
 		}
@@ -136,21 +138,16 @@ func TestParquetErrorsForEveryWorkerCount(t *testing.T) {
 	noPerson := visitFile(t, rows)
 	for _, workers := range []int{1, 2, 4} {
 		_, err := loadWith(workers, path, s, Options{Persons: KeepPersons})
-		var p *source.ParseError
-		if !errors.As(err, &p) || p.Row != 66_001 || p.Column != "a" || p.Position != 2 || p.Rule != parse.RuleNotFinite {
-			t.Errorf("%d workers: %v", workers, err)
-		}
+		wantRule(t, err, source.ParseError{Row: 66_001, Column: "a", Position: 2, Rule: parse.RuleNotFinite}, workers, " workers")
 		_, err = loadWith(workers, noPerson, s, Options{Persons: KeepPersons})
-		if !errors.As(err, &p) || p.Row != 66_001 || p.Column != "person" || p.Rule != ruleNoPerson {
-			t.Errorf("%d workers: %v", workers, err)
-		}
+		wantRule(t, err, source.ParseError{Row: 66_001, Column: "person", Position: 1, Rule: ruleNoPerson}, workers, " workers")
 		stop, seen := errors.New("stop"), 0
 		_, err = loadWith(workers, path, s, Options{Persons: KeepPersons, Progress: func(n int) error { seen = n; return stop }})
 		if err != stop || seen != progressRows {
 			t.Errorf("%d workers: progress at %d: %v", workers, seen, err)
 		}
 	}
-	content := must(os.ReadFile(path))(t)
+	content := must.Get(os.ReadFile(path))(t)
 	first := ""
 	for _, workers := range []int{1, 3} {
 		damaged := append([]byte(nil), content...)
@@ -167,9 +164,7 @@ func TestParquetErrorsForEveryWorkerCount(t *testing.T) {
 		if first == "" {
 			first = place
 		}
-		if place != first {
-			t.Errorf("%d workers: %s, one: %s", workers, place, first)
-		}
+		must.Equal(t, place, first, "%d workers", workers)
 	}
 }
 
@@ -218,6 +213,18 @@ func csvCases() map[string]string {
 	}
 }
 
+// readBy describes what is read by so many workers, or row by row by none: the records and the calls of Progress, or the error.
+func readBy(workers int, r io.Reader, s *Schema) string {
+	var calls []int
+	o := Options{KeepIDs: s.ColumnOf(schema.RoleID) != nil, Persons: KeepPersons, Progress: func(n int) error { calls = append(calls, n); return nil }, rowByRow: workers == 0}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(workers, 1)))
+	d, err := LoadReader("file", r, s, o)
+	if err != nil {
+		return fmt.Sprint(err)
+	}
+	return fmt.Sprintf("%x %d %d %d %d %d %d %v", sumOf(d), d.Records.Len(), d.Records.Units(), d.Positives, d.GroupCount, len(d.IDs), len(d.Groups), calls) + fmt.Sprint(d.IDs, d.Groups)
+}
+
 // Every file of csvCases gives the same records or the same error, and the same calls of
 // Progress, for every number of workers as read row by row, in one piece or in small ones,
 // packed or not.
@@ -241,32 +248,17 @@ columns:
 			if !power.Full() && which != len(name)%3 {
 				continue
 			}
-			read := func(workers int, r io.Reader) string {
-				var calls []int
-				o := Options{KeepIDs: s == byRow, Persons: KeepPersons, Progress: func(n int) error { calls = append(calls, n); return nil }, rowByRow: workers == 0}
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(workers, 1)))
-				d, err := LoadReader("file", r, s, o)
-				if err != nil {
-					return fmt.Sprint(err)
-				}
-				return fmt.Sprintf("%x %d %d %d %d %d %d %v", sumOf(d), d.Records.Len(), d.Records.Units(), d.Positives, d.GroupCount, len(d.IDs), len(d.Groups), calls) + fmt.Sprint(d.IDs, d.Groups)
-			}
+			read := func(workers int, r io.Reader) string { return readBy(workers, r, s) }
 			want := read(0, strings.NewReader(text))
 			if strings.HasPrefix(want, "dataset") {
 				errs++
 			}
 			for _, workers := range power.Of([]int{1, 3}, []int{1, 2, 3}) { // two below
-				if got := read(workers, strings.NewReader(text)); got != want {
-					t.Errorf("%s, schema %d, %d workers: got %.200s, want %.200s", name, which, workers, got, want)
-				}
+				must.Equal(t, read(workers, strings.NewReader(text)), want, "%s, schema %d, %d workers", name, which, workers)
 			}
-			if got := read(2, bytes.NewReader(zstded(t, text))); got != want {
-				t.Errorf("%s, schema %d, packed: got %.200s, want %.200s", name, which, got, want)
-			}
-			broken := io.MultiReader(strings.NewReader(text), errReader{errors.New("disk")})
-			if one, two := read(0, broken), read(2, io.MultiReader(strings.NewReader(text), errReader{errors.New("disk")})); one != two {
-				t.Errorf("%s, schema %d: reader fails: got %.200s, want %.200s", name, which, two, one)
-			}
+			must.Equal(t, read(2, bytes.NewReader(zstded(t, text))), want, "%s, schema %d, packed", name, which)
+			broken := io.MultiReader(strings.NewReader(text), iotest.ErrReader(errors.New("disk")))
+			must.Equal(t, read(2, io.MultiReader(strings.NewReader(text), iotest.ErrReader(errors.New("disk")))), read(0, broken), "%s, schema %d: reader fails", name, which)
 		}
 	}
 	if errs < 20 && power.Full() {
@@ -313,22 +305,12 @@ columns:
 			}
 			text := b.String()
 			text = text[:len(text)-rng.IntN(len(end)+2)]
-			read := func(workers int) string {
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(workers, 1)))
-				d, err := LoadReader("file", strings.NewReader(text), s, Options{KeepIDs: true, rowByRow: workers == 0})
-				if err != nil {
-					return err.Error()
-				}
-				return fmt.Sprintf("%x %d %d %v", sumOf(d), d.Records.Len(), d.Positives, d.IDs)
-			}
-			want := read(0)
+			want := readBy(0, strings.NewReader(text), s)
 			if strings.HasPrefix(want, "dataset") {
 				errs[part]++
 			}
 			for _, workers := range []int{1, 2, 5} {
-				if got := read(workers); got != want {
-					t.Errorf("%d kinds of numbers, %d workers: got %.200s, want %.200s", part, workers, got, want)
-				}
+				must.Equal(t, readBy(workers, strings.NewReader(text), s), want, "%d kinds of numbers, %d workers", part, workers)
 			}
 		}
 	}
@@ -417,7 +399,5 @@ func TestShortNumberHasTheBitsOfStrconv(t *testing.T) {
 	if short < 100_000 {
 		t.Errorf("%d of 300,000 numbers are short", short)
 	}
-	if n := testing.AllocsPerRun(100, func() { parse.Number([]byte("-12.0625")) }); n != 0 {
-		t.Errorf("a number costs %g allocations", n)
-	}
+	must.Equal(t, testing.AllocsPerRun(100, func() { parse.Number([]byte("-12.0625")) }), 0, "a number costs")
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 const personSchema = `data_id: visits
@@ -57,7 +58,7 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 		{"persons: 3\nmax_rows_per_person: 2", [][]float64{{30, 50}, {70, 70}, {40}}},
 		{"public: true", [][]float64{{40}, {30, 50, 60}, {70, 70}}},
 	} {
-		d := must(loadPersons(t, c.options, text, keep))(t)
+		d := must.Get(loadPersons(t, c.options, text, keep))(t)
 		if got := ages(d.Records); !slices.EqualFunc(got, c.want, slices.Equal) {
 			t.Errorf("%s: %v, want %v", c.options, got, c.want)
 		}
@@ -66,10 +67,7 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 		}
 	}
 	for options, rule := range map[string]string{"persons: 4": ruleOtherPersons, "persons: 2": ruleOtherPersons} {
-		_, err := loadPersons(t, options, text, keep)
-		if err == nil || !strings.Contains(err.Error(), rule) {
-			t.Errorf("%s: %v", options, err)
-		}
+		must.Fail(loadPersons(t, options, text, keep))(t, rule, options)
 	}
 	if _, err := loadPersons(t, "ids: public", "patient,age,ill\n\u200b,1,1\nb,1,0\n", keep); err == nil || !strings.Contains(err.Error(), ruleNoPerson) || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("an invisible id: %v", err)
@@ -80,22 +78,14 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 			t.Errorf("a missing id %q: %v", missing, err)
 		}
 	}
-	if _, err := loadPersons(t, "ids: public", "patient,age,ill\nNA,1,1\nb,1,0\n", keep); err != nil {
-		t.Errorf("an id that is not declared missing: %v", err)
-	}
-	if _, err := loadPersons(t, "ids: public", "patient,age,ill\nb,1,1\nB,1,0\n", keep); err == nil || !strings.Contains(err.Error(), ruleOnePerson) {
-		t.Errorf("one person: %v", err)
-	}
+	must.Check(loadPersons(t, "ids: public", "patient,age,ill\nNA,1,1\nb,1,0\n", keep))(t, "an id that is not declared missing")
+	must.Fail(loadPersons(t, "ids: public", "patient,age,ill\nb,1,1\nB,1,0\n", keep))(t, ruleOnePerson, "one person")
 	// Whoever does not ask for persons must not get rows.
 	for _, labels := range []LabelMode{LabelsRequired, LabelsOptional, LabelsIgnored} {
-		if _, err := loadPersons(t, "persons: 3", text, Options{Labels: labels}); err == nil || !strings.Contains(err.Error(), "role: person") {
-			t.Errorf("labels %d: %v, want a refusal", labels, err)
-		}
+		must.Fail(loadPersons(t, "persons: 3", text, Options{Labels: labels}))(t, "role: person", "labels ", labels)
 	}
 	s := mustSchema(t, fmt.Sprintf(personSchema, "persons: 3"))
-	if err := ScanReader("stream", strings.NewReader(text), s, Options{}, func(*Row) error { return nil }); err == nil || !strings.Contains(err.Error(), "role: person") {
-		t.Errorf("rows of a stream: %v, want a refusal", err)
-	}
+	must.FailDo(t, ScanReader("stream", strings.NewReader(text), s, Options{}, func(*Row) error { return nil }), "role: person", "rows of a stream")
 	d, err := loadPersons(t, "persons: 3", text, Options{Persons: IgnorePersons})
 	if err != nil || d.Records.ByPerson() || d.Records.Len() != 6 {
 		t.Errorf("rows: %v", err)
@@ -136,7 +126,7 @@ func TestPersonRowsElsewhere(t *testing.T) {
 		}
 		var got [2][][]float64
 		for i, l := range [][]string{first, other} {
-			d := must(loadPersons(t, options, "patient,age,ill\n"+strings.Join(l, "\n")+"\n", Options{Persons: KeepPersons}))(t)
+			d := must.Get(loadPersons(t, options, "patient,age,ill\n"+strings.Join(l, "\n")+"\n", Options{Persons: KeepPersons}))(t)
 			got[i] = ages(d.Records)
 		}
 		for p := range 6 {
@@ -158,9 +148,7 @@ func TestPersonSchema(t *testing.T) {
 		"persons: 2.5":                        "whole number",
 		"persons: 7\nmax_rows_per_person: -1": "at least 1",
 	} {
-		if _, err := ParseSchema(fmt.Appendf(nil, personSchema, options)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", options, err, want)
-		}
+		must.Fail(ParseSchema(fmt.Appendf(nil, personSchema, options)))(t, want, options)
 	}
 	for _, text := range []string{
 		"data_id: a\npersons: 3\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n",
@@ -168,23 +156,19 @@ func TestPersonSchema(t *testing.T) {
 		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: y, role: label, positive: 1, negative: 0, others: drop}]\n",
 		"data_id: a\nids: public\nfeatures: 3\nrange: [0, 1]\ncolumns: [{name: p, role: person}, {name: y, role: label, positive: 1}]\n",
 	} {
-		if _, err := ParseSchema([]byte(text)); err == nil {
-			t.Errorf("accepted:\n%s", text)
-		}
+		must.Err(ParseSchema([]byte(text)))(t, "accepted:\n%s", text)
 	}
-	if _, err := ParseSchema([]byte("data_id: a\nrows_per_person: 4\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n")); err != nil {
-		t.Error(err)
-	}
+	must.Check(ParseSchema([]byte("data_id: a\nrows_per_person: 4\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n")))(t)
 }
 
 // Which group a person is in is public, and where its rows are is not: groups are numbered by the order of persons, and a person in two
 // is refused, also where the second row is beyond the cap. A pack has the same records and groups.
 func TestPersonsWithinGroups(t *testing.T) {
 	for _, ids := range []string{"ids: public", "persons: 5"} {
-		s := must(ParseSchema(fmt.Appendf(nil, strings.Replace(personSchema, "columns:", "columns:\n  - {name: query, role: group}", 1), ids+"\nmax_rows_per_person: 2")))(t)
+		s := must.Get(ParseSchema(fmt.Appendf(nil, strings.Replace(personSchema, "columns:", "columns:\n  - {name: query, role: group}", 1), ids+"\nmax_rows_per_person: 2")))(t)
 		load := func(o Options, lines ...string) (*Dataset, string, error) {
 			path := filepath.Join(t.TempDir(), "visits.csv")
-			try(t, os.WriteFile(path, []byte("query,patient,age,ill\n"+strings.Join(lines, "\n")+"\n"), 0o600))
+			must.Do(t, os.WriteFile(path, []byte("query,patient,age,ill\n"+strings.Join(lines, "\n")+"\n"), 0o600))
 			d, err := Load(path, s, o)
 			return d, path, err
 		}
@@ -215,8 +199,6 @@ func TestPersonsWithinGroups(t *testing.T) {
 			t.Fatalf("%s: a pack: %+v, %+v, %v", ids, made, packed, err)
 		}
 		sameRecords(t, packed.Records, want.Records.UnitSubset([]int{0, 2, 1, 3, 4}))
-		if rows, err := Load(name, s, Options{Persons: IgnorePersons}); err != nil || !slices.Equal(rows.Groups, []int32{0, 0, 1, 1, 2}) {
-			t.Errorf("%s: a pack by rows: %v, %v", ids, rows, err)
-		}
+		must.Same(t, must.Get(Load(name, s, Options{Persons: IgnorePersons}))(t, ids).Groups, []int32{0, 0, 1, 1, 2}, "%s: groups of a pack by rows", ids)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 	power "dyad/internal/sizes"
 )
 
@@ -56,10 +57,7 @@ func TestBenchSchemas(t *testing.T) {
 		t.Fatalf("found %d schemas, want at least 9 (%v)", len(files), err)
 	}
 	for _, f := range files {
-		s, err := LoadSchema(f)
-		if err != nil {
-			t.Error(err)
-		} else if s.BoundsFromData || s.Public {
+		if s := must.Get(LoadSchema(f))(t); s.BoundsFromData || s.Public {
 			t.Errorf("%s: a benchmark schema must have public ranges and private records", f)
 		}
 	}
@@ -85,12 +83,12 @@ func TestRealData(t *testing.T) {
 		{"mnist38", "mnist38/mnist38-t10k-images-idx3-ubyte.gz", 1984, 974, 784},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			if !power.Full() && (c.d == 784 && c.n > 10000 || c.file == "adult/adult.data.gz" || c.file == "a7a/a7a.gz") || testing.Short() && c.n > 10000 {
+			if !power.Full() && (c.d == 784 && c.n > 10000 || c.file == "adult/adult.data.gz") || testing.Short() && c.n > 10000 && c.schema != "a7a" {
 				t.Skip("large")
 			}
-			s := must(LoadSchema(filepath.Join(benchSchemas, c.schema+".yaml")))(t)
-			d := must(Load(filepath.Join(realData, c.file), s, Options{}))(t)
-			if d.Records.Len() != c.n || d.Positives != c.positive || d.Negatives != c.n-c.positive || d.Records.Dim() != c.d {
+			s := must.Get(LoadSchema(filepath.Join(benchSchemas, c.schema+".yaml")))(t)
+			d := must.Get(Load(filepath.Join(realData, c.file), s, Options{}))(t)
+			if d.Records.Len() != c.n || d.Positives != c.positive || d.Negatives != c.n-c.positive || d.Records.Dim() != c.d || d.Records.IsSparse() != (c.schema == "a7a") {
 				t.Errorf("n %d, positive %d, d %d; want %d, %d, %d", d.Records.Len(), d.Positives, d.Records.Dim(), c.n, c.positive, c.d)
 			}
 			checkNorms(t, d.Records)
@@ -103,31 +101,15 @@ func TestPimaFormsAgree(t *testing.T) {
 	needRealData(t)
 	var rec [2]*engine.Records
 	for i, c := range [][2]string{{"pima", "pima-indians-diabetes.data"}, {"pima-libsvm", "diabetes.libsvm"}} {
-		s := must(LoadSchema(filepath.Join(benchSchemas, c[0]+".yaml")))(t)
-		d := must(Load(filepath.Join(realData, "pima", c[1]), s, Options{}))(t)
+		s := must.Get(LoadSchema(filepath.Join(benchSchemas, c[0]+".yaml")))(t)
+		d := must.Get(Load(filepath.Join(realData, "pima", c[1]), s, Options{}))(t)
 		rec[i] = d.Records
 	}
 	for k, v := range rec[0].Dense() {
-		if math.Abs(v-rec[1].Dense()[k]) > 1e-6 {
-			t.Fatalf("value %d differs: %v and %v", k, v, rec[1].Dense()[k])
-		}
+		must.Near(t, v, rec[1].Dense()[k], 1e-6, "value %d", k)
 	}
 	for i, y := range rec[0].Labels() {
-		if y != rec[1].Label(i) {
-			t.Fatalf("label %d differs", i)
-		}
-	}
-}
-
-func TestA7aIsSparse(t *testing.T) {
-	needRealData(t)
-	s := must(LoadSchema(filepath.Join(benchSchemas, "a7a.yaml")))(t)
-	for file, want := range map[string][2]int{"a7a.gz": {16100, 3918}, "a7a.t.gz": {16461, 3923}} {
-		d := must(Load(filepath.Join(realData, "a7a", file), s, Options{}))(t)
-		if !d.Records.IsSparse() || d.Records.Dim() != 123 || d.Records.Len() != want[0] || d.Positives != want[1] {
-			t.Errorf("%s: n %d, positive %d, want %v", file, d.Records.Len(), d.Positives, want)
-		}
-		checkNorms(t, d.Records)
+		must.Equal(t, y, rec[1].Label(i), "label %d", i)
 	}
 }
 
@@ -154,13 +136,13 @@ func TestDraftRealData(t *testing.T) {
 				t.Skip("large: at full power")
 			}
 			path := filepath.Join(realData, c.file)
-			draft := must(Draft(path, DraftOptions{Label: c.label}))(t)
+			draft := must.Get(Draft(path, DraftOptions{Label: c.label}))(t)
 			text := draft.Schema
-			s := must(ParseSchema(text))(t, string(text))
+			s := must.Get(ParseSchema(text))(t, string(text))
 			if !s.RangesFromData() {
 				t.Error("a draft must say that its ranges are from the data")
 			}
-			d := must(Load(path, s, Options{}))(t, string(text))
+			d := must.Get(Load(path, s, Options{}))(t, string(text))
 			if d.Records.Len() != c.n || d.Encoder.LabelColumn.Name != c.label {
 				t.Errorf("n %d, label %q, want %d, %q", d.Records.Len(), d.Encoder.LabelColumn.Name, c.n, c.label)
 			}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"dyad/engine"
+	"dyad/internal/must"
 )
 
 // storeSchema has numbers, categories and missing values; with persons or groups if asked.
@@ -40,15 +42,15 @@ func storeFile(t *testing.T, n int) string {
 }
 
 // sameRecords compares rows, labels and persons, to the bit.
-func sameRecords(t *testing.T, got, want *engine.Records) {
+func sameRecords(t *testing.T, got, want *engine.Records, what ...any) {
 	t.Helper()
 	if got.Len() != want.Len() || got.Units() != want.Units() || !slices.Equal(got.Labels(), want.Labels()) || !slices.Equal(got.FirstRows(), want.FirstRows()) {
-		t.Fatalf("%d rows of %d units, want %d of %d; or other labels or persons", got.Len(), got.Units(), want.Len(), want.Units())
+		t.Fatalf("%s: %d rows of %d units, want %d of %d; or other labels or persons", fmt.Sprint(what...), got.Len(), got.Units(), want.Len(), want.Units())
 	}
 	for i := range want.Len() {
 		x, y := got.Rows(nil, i, 1), want.Rows(nil, i, 1)
 		if !slices.EqualFunc(x, y, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
-			t.Fatalf("row %d is %v, want %v", i, x, y)
+			t.Fatalf("%s: row %d is %v, want %v", fmt.Sprint(what...), i, x, y)
 		}
 	}
 }
@@ -57,9 +59,9 @@ func sameRecords(t *testing.T, got, want *engine.Records) {
 // EncodeRow give the same bits as Load; and a model's encoder says so in its JSON.
 func TestFloat32RecordsAreRoundedOnes(t *testing.T) {
 	name := storeFile(t, 40_000) // several chunks and flushes
-	wide := must(Load(name, storeSchema(t, "", RoleIgnore), Options{}))(t)
+	wide := must.Get(Load(name, storeSchema(t, "", RoleIgnore), Options{}))(t)
 	s := storeSchema(t, StoreFloat32, RoleIgnore)
-	d := must(Load(name, s, Options{}))(t)
+	d := must.Get(Load(name, s, Options{}))(t)
 	if !d.Records.IsNarrow() || d.Records.Dense() != nil || wide.Records.IsNarrow() || d.Positives != wide.Positives {
 		t.Fatal("records are not stored as the schema says")
 	}
@@ -78,40 +80,19 @@ func TestFloat32RecordsAreRoundedOnes(t *testing.T) {
 	if differ == 0 {
 		t.Error("nothing was rounded: the test shows nothing")
 	}
-	text, err := json.Marshal(d.Encoder)
-	if err != nil || !strings.Contains(string(text), `"store":"float32"`) {
-		t.Errorf("the encoder's JSON does not name the storage: %s, %v", text, err)
-	}
+	text := must.Get(json.Marshal(d.Encoder))(t)
+	must.Contain(t, string(text), `"store":"float32"`)
 	e := new(Encoder)
-	try(t, e.UnmarshalJSON(text))
-	row := 0
-	err = Scan(name, s, Options{}, func(r *Row) error {
-		want := d.Records.Rows(nil, row, 1)
-		row++
-		x, err := e.EncodeRow(r)
-		if err != nil {
-			return err
-		}
-		fields := make([]string, len(r.Fields))
-		for k, f := range r.Fields {
-			fields[k] = string(f)
-		}
-		y, err := e.Encode(fields)
-		if err == nil && (!slices.Equal(x, want) || !slices.Equal(y, want)) {
-			err = fmt.Errorf("row %d: EncodeRow %v, Encode %v, Load %v", row, x, y, want)
-		}
-		return err
-	})
-	if err != nil || row != d.Records.Len() {
-		t.Errorf("%d rows, %v", row, err)
-	}
+	must.Do(t, e.UnmarshalJSON(text))
+	d.Encoder = e
+	checkScan(t, string(must.Get(os.ReadFile(name))(t)), s, d)
 }
 
 // Rows of persons are the same rows in float32 as in float64 and rounded.
 func TestFloat32OfPersons(t *testing.T) {
 	name := storeFile(t, 3000)
-	wide := must(Load(name, storeSchema(t, "", RolePerson), Options{Persons: KeepPersons}))(t)
-	d := must(Load(name, storeSchema(t, StoreFloat32, RolePerson), Options{Persons: KeepPersons}))(t)
+	wide := must.Get(Load(name, storeSchema(t, "", RolePerson), Options{Persons: KeepPersons}))(t)
+	d := must.Get(Load(name, storeSchema(t, StoreFloat32, RolePerson), Options{Persons: KeepPersons}))(t)
 	x := make([]float32, 0, wide.Records.Len()*wide.Records.Dim())
 	for i := range wide.Records.Len() {
 		for _, v := range wide.Records.Rows(nil, i, 1) {
@@ -122,23 +103,15 @@ func TestFloat32OfPersons(t *testing.T) {
 	if err == nil {
 		want, err = want.PersonsOf(wide.Records)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	sameRecords(t, d.Records, want)
 }
 
 // A schema says float32 or float64, and float32 of dense records only.
 func TestStoreOfSchema(t *testing.T) {
 	s := storeSchema(t, "mmap", RoleIgnore)
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "float32") {
-		t.Errorf("store: mmap: %v", err)
-	}
+	must.FailDo(t, s.Validate(), "float32", "store: mmap")
 	sparse := "data_id: x\nfeatures: 3\nrange: [0, 1]\nstore: float32\ncolumns:\n  - {name: y, role: label, positive: \"1\"}\n"
-	if _, err := ParseSchema([]byte(sparse)); err == nil || !strings.Contains(err.Error(), "dense") {
-		t.Errorf("float32 of sparse records: %v", err)
-	}
-	if _, err := ParseSchema([]byte(strings.Replace(sparse, "features", "dense: true\nfeatures", 1))); err != nil {
-		t.Errorf("float32 of dense LIBSVM: %v", err)
-	}
+	must.Fail(ParseSchema([]byte(sparse)))(t, "dense", "float32 of sparse records")
+	must.Check(ParseSchema([]byte(strings.Replace(sparse, "features", "dense: true\nfeatures", 1))))(t, "float32 of dense LIBSVM")
 }

@@ -66,9 +66,7 @@ func TestSyntheticMetric(t *testing.T) {
 			}
 		}
 	}
-	if _, err := dataset.SyntheticMetric("lin17", 10, 1); err == nil {
-		t.Error("an unknown kind was taken")
-	}
+	must.Err(dataset.SyntheticMetric("lin17", 10, 1))(t, "an unknown kind was taken")
 }
 
 func TestWithNoise(t *testing.T) {
@@ -91,7 +89,5 @@ func TestWithNoise(t *testing.T) {
 	if !slices.Equal(r.Labels(), wide.Labels()) || math.Abs(total/(500*9)-1) > 0.1 {
 		t.Errorf("labels or noise: mean square %v of that of uniform noise", total/(500*9))
 	}
-	if _, err := dataset.WithNoise(r, -1, 1); err == nil {
-		t.Error("-1 columns were taken")
-	}
+	must.Err(dataset.WithNoise(r, -1, 1))(t, "-1 columns were taken")
 }

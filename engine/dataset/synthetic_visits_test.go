@@ -2,10 +2,11 @@ package dataset
 
 import (
 	"bytes"
-	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // personAUCByDefinition visits every pair of rows of different persons.
@@ -44,9 +45,7 @@ func TestPersonAUCEqualsDefinition(t *testing.T) {
 		for i := range scores {
 			scores[i], positive[i] = float64(c.below(8)), c.below(3) == 0
 		}
-		if got, want := personAUC(scores, positive, whose, count), personAUCByDefinition(scores, positive, whose, count); math.Abs(got-want) > 1e-12 {
-			t.Errorf("%v, want %v", got, want)
-		}
+		must.Near(t, personAUC(scores, positive, whose, count), personAUCByDefinition(scores, positive, whose, count), 1e-12, "AUC of persons")
 	}
 }
 
@@ -56,12 +55,9 @@ func TestVisits(t *testing.T) {
 	v := Visits{Persons: 700, Rows: 1000, MaxRows: 40, Seed: 5}
 	load := func(v Visits, schema string) (*Dataset, []byte, float64) {
 		t.Helper()
-		text, auc, err := v.Generate()
-		if err != nil {
-			t.Fatal(err)
-		}
+		text, auc := must.Get2(v.Generate())(t)
 		s := mustSchema(t, schema)
-		d := must(LoadReader("visits", bytes.NewReader(text), s, Options{Persons: KeepPersons}))(t)
+		d := must.Get(LoadReader("visits", bytes.NewReader(text), s, Options{Persons: KeepPersons}))(t)
 		return d, text, auc
 	}
 	d, text, auc := load(v, v.Schema())
@@ -73,9 +69,7 @@ func TestVisits(t *testing.T) {
 	if d.Records.Units() != v.Persons || d.Records.Len() != v.Rows || most != v.MaxRows || d.Schema().Public || d.Schema().RangesFromData() {
 		t.Errorf("%d persons, %d rows, up to %d", d.Records.Units(), d.Records.Len(), most)
 	}
-	if auc < .65 || auc > .85 {
-		t.Errorf("AUC of the generator: %v", auc)
-	}
+	must.Within(t, auc, .65, .85, "AUC of the generator")
 	for _, want := range []string{"PAT-", "pat-", "Pat-", " %;", "männlich", ";;", ".2019;"} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the file lacks %q", want)
@@ -87,7 +81,7 @@ func TestVisits(t *testing.T) {
 		t.Error("the records in Latin-1 are others")
 	}
 	path := writeFile(t, "visits.csv", text)
-	answers := must(ParseAnswers([]byte(v.Answers())))(t)
+	answers := must.Get(ParseAnswers([]byte(v.Answers())))(t)
 	draft, err := Draft(path, DraftOptions{Label: VisitsLabel, Positive: VisitsPositive, Answers: answers})
 	if err != nil || len(draft.FromData) > 0 {
 		t.Fatalf("%v, from the data: %v", err, draft)
@@ -125,7 +119,7 @@ func TestDraftOfPersons(t *testing.T) {
 		"who: {role: person}":                                     "the key persons: N",
 		"age: {range: [0, 9], persons: 2}":                        "need role: person",
 	} {
-		answers := must(ParseAnswers([]byte(answer)))(t)
+		answers := must.Get(ParseAnswers([]byte(answer)))(t)
 		draft, err := Draft(path, DraftOptions{Answers: answers})
 		var text string
 		if err != nil {
@@ -133,8 +127,6 @@ func TestDraftOfPersons(t *testing.T) {
 		} else {
 			text = string(draft.Schema)
 		}
-		if !strings.Contains(text, want) {
-			t.Errorf("%s: %s", answer, text)
-		}
+		must.Contain(t, text, want)
 	}
 }

@@ -2,7 +2,6 @@ package dataset
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"dyad/engine/dataset/source"
 	"dyad/engine/dataset/workbook"
+	"dyad/internal/must"
 )
 
 // TestWorkbooksOfOtherWriters: files that openpyxl and XlsxWriter made are drafted and read. Their parts come in different
@@ -21,14 +21,10 @@ import (
 func TestWorkbooksOfOtherWriters(t *testing.T) {
 	for _, name := range []string{"openpyxl.xlsx", "xlsxwriter.xlsx"} {
 		path := filepath.Join("testdata", name)
-		draft := must(Draft(path, DraftOptions{Answers: map[string]Answer{"Leukozyten": {Decimal: ",", Range: []float64{0, 20000}}}}))(t, name)
-		for _, want := range []string{"format: xlsx", `{name: "Fall", role: id}`, "format: \"YYYY-MM-DD\", from: 2020-01-01", `range: [0, 20000], decimal: ",", thousands: "."`, `{name: "Kreatinin", range: [0.5, 5.375]`, `positive: "Ja", negative: "nein"`} {
-			if !strings.Contains(string(draft.Schema), want) {
-				t.Errorf("%s: the draft lacks %q:\n%s", name, want, draft.Schema)
-			}
-		}
+		draft := must.Get(Draft(path, DraftOptions{Answers: map[string]Answer{"Leukozyten": {Decimal: ",", Range: []float64{0, 20000}}}}))(t, name)
+		must.Contain(t, string(draft.Schema), "format: xlsx", `{name: "Fall", role: id}`, "format: \"YYYY-MM-DD\", from: 2020-01-01", `range: [0, 20000], decimal: ",", thousands: "."`, `{name: "Kreatinin", range: [0.5, 5.375]`, `positive: "Ja", negative: "nein"`)
 		s := mustSchema(t, string(draft.Schema))
-		d := must(Load(path, s, Options{}))(t, name)
+		d := must.Get(Load(path, s, Options{}))(t, name)
 		x := make([]float64, 3)
 		_ = d.Encoder.Listed(0).EncodeNumber(7*3, x[:1]) // days
 		_ = d.Encoder.Listed(1).EncodeNumber(5959, x[1:2])
@@ -39,17 +35,15 @@ func TestWorkbooksOfOtherWriters(t *testing.T) {
 			}
 		}
 	}
-	draft, err := Draft(filepath.Join("testdata", "openpyxl.xlsx"), DraftOptions{})
-	if err != nil || !strings.Contains(string(draft.Schema), `{name: "Leukozyten", role: ignore} # 1.234 can be`) {
-		t.Errorf("%v\n%s", err, draft.Schema)
-	}
+	draft := must.Get(Draft(filepath.Join("testdata", "openpyxl.xlsx"), DraftOptions{}))(t)
+	must.Contain(t, string(draft.Schema), `{name: "Leukozyten", role: ignore} # 1.234 can be`)
 }
 
 // TestWorkbookErrors: sheets that cannot be told apart, damage and other spreadsheets are named.
 func TestWorkbookErrors(t *testing.T) {
 	dir := t.TempDir()
 	book := excelize.NewFile()
-	must(book.NewSheet("Zwei"))(t)
+	must.Get(book.NewSheet("Zwei"))(t)
 	for i := range 30 {
 		for _, sheet := range []string{"Sheet1", "Zwei"} {
 			_ = book.SetSheetRow(sheet, fmt.Sprintf("A%d", i+2), &[]any{float64(i) + .25, i % 2})
@@ -58,7 +52,7 @@ func TestWorkbookErrors(t *testing.T) {
 	_ = book.SetSheetRow("Sheet1", "A1", &[]any{"a", "y"})
 	_ = book.SetSheetRow("Zwei", "A1", &[]any{"b", "y"})
 	two := filepath.Join(dir, "two.xlsx")
-	try(t, book.SaveAs(two))
+	must.Do(t, book.SaveAs(two))
 	for name, c := range map[string]struct{ path, sheet, want string }{
 		"two sheets": {two, "", "several sheets with cells; name one"},
 		"no sheet":   {two, "Drei", "no sheet of this name"},
@@ -66,14 +60,10 @@ func TestWorkbookErrors(t *testing.T) {
 		"ods":        {writeFile(t, "a.ods", "PK\x03\x04"+strings.Repeat("\x00", 26)+"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"), "", "OpenDocument spreadsheet; save it as .xlsx"},
 		"damaged":    {writeFile(t, "a.xlsx", "PK\x03\x04"+strings.Repeat("\x00", 22)+"\x13\x00\x00\x00[Content_Types].xml"+strings.Repeat("x", 600)), "", "workbook is damaged"},
 	} {
-		if _, err := Draft(c.path, DraftOptions{Sheet: c.sheet}); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		must.Fail(Draft(c.path, DraftOptions{Sheet: c.sheet}))(t, c.want, name)
 	}
-	draft, err := Draft(two, DraftOptions{Sheet: "Zwei"})
-	if err != nil || !strings.Contains(string(draft.Schema), `sheet: "Zwei"`) {
-		t.Fatalf("%v\n%s", err, draft.Schema)
-	}
+	draft := must.Get(Draft(two, DraftOptions{Sheet: "Zwei"}))(t)
+	must.Contain(t, string(draft.Schema), `sheet: "Zwei"`)
 	if d, err := Load(two, mustSchema(t, string(draft.Schema)), Options{}); err != nil || d.Records.Len() != 30 || d.Encoder.Columns()[0] != "b" {
 		t.Errorf("%v", err)
 	}
@@ -83,7 +73,7 @@ func TestWorkbookErrors(t *testing.T) {
 // XlsxWriter. Each file is drafted, the questions of its draft are answered, and every value is compared with the truth.
 func TestWorkbooksOfRealWriters(t *testing.T) {
 	dir := filepath.Join("testdata", "workbooks")
-	text := must(os.ReadFile(filepath.Join(dir, "truth.json")))(t)
+	text := must.Get(os.ReadFile(filepath.Join(dir, "truth.json")))(t)
 	var truth []struct {
 		File    string
 		Rows    int
@@ -92,7 +82,7 @@ func TestWorkbooksOfRealWriters(t *testing.T) {
 			Values              []any
 		}
 	}
-	try(t, json.Unmarshal(text, &truth))
+	must.Do(t, json.Unmarshal(text, &truth))
 	var all outcome
 	for _, file := range truth {
 		f := &corpusFile{writer: file.File, rows: file.Rows, dateLayout: "02.01.2006"}
@@ -134,24 +124,20 @@ func TestWorkbooksOfRealWriters(t *testing.T) {
 func TestFormulasWithoutResults(t *testing.T) {
 	for _, path := range []string{filepath.Join("testdata", "workbooks", "openpyxl-formulas.xlsx"), filepath.Join("testdata", "workbooks", "xlsxwriter-formulas.xlsx")} {
 		_, err := Draft(path, DraftOptions{})
-		var parse *source.ParseError
-		if !errors.As(err, &parse) || parse.Row != 2 || parse.Position != 3 || parse.Rule != workbook.RuleFormula {
-			t.Errorf("%s: %v", path, err)
-		}
+		wantRule(t, err, source.ParseError{File: path, Row: 2, Position: 3, Rule: workbook.RuleFormula})
 		s := mustSchema(t, "data_id: x\nformat: xlsx\ncsv: {header: true}\ncolumns:\n  - {name: Gewicht, range: [1, 300]}\n  - {name: Groesse, range: [0.5, 2.5]}\n  - {name: BMI, range: [5, 90], missing: {policy: middle}}\n  - {name: Tod, role: label, positive: ja}\n")
-		if _, err := Load(path, s, Options{}); !errors.As(err, &parse) || parse.Rule != workbook.RuleFormula {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err = Load(path, s, Options{})
+		wantRule(t, err, source.ParseError{File: path, Row: 2, Position: 3, Rule: workbook.RuleFormula})
 	}
 	book := excelize.NewFile() // whose results are the results of a spreadsheet program
 	for i, row := range [][]any{{"a", "b", "y"}, {1.5, 3.0, "ja"}, {2.5, 5.0, "nein"}, {4.25, 8.5, "ja"}, {4.25, 9.5, "nein"}} {
-		try(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
+		must.Do(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
 		if i > 0 { // the result stays
-			try(t, book.SetCellFormula("Sheet1", fmt.Sprintf("B%d", i+1), fmt.Sprintf("A%d*2", i+1)))
+			must.Do(t, book.SetCellFormula("Sheet1", fmt.Sprintf("B%d", i+1), fmt.Sprintf("A%d*2", i+1)))
 		}
 	}
 	path := filepath.Join(t.TempDir(), "computed.xlsx")
-	try(t, book.SaveAs(path))
+	must.Do(t, book.SaveAs(path))
 	if draft, err := Draft(path, DraftOptions{}); err != nil || !strings.Contains(string(draft.Schema), `{name: "b", range: [3, 9.5]`) {
 		t.Errorf("%v\n%s", err, draft.Schema)
 	}

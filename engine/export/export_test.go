@@ -129,6 +129,36 @@ func main() {
 }
 `
 
+// checkScores compares what a snippet gives for records, the first of which is refused, with the encoder. Scores without the projection
+// must differ.
+func checkScores(t *testing.T, f *export.Function, records []record, scored func(i int) (refused bool, score, without float64)) {
+	t.Helper()
+	differ := 0
+	for i, r := range records {
+		refused, got, without := scored(i)
+		x, err := f.Encoder.Encode(r.fields)
+		if refused != (err != nil) || refused != (i == 0) {
+			t.Fatalf("record %d: refused %v, and by the encoder: %v", i, refused, err)
+		}
+		if err != nil {
+			continue
+		}
+		var want float64
+		for k, v := range x {
+			want += v * f.Layers[0].W[k]
+		}
+		if !(math.Abs(got-want) <= 1e-12) {
+			t.Fatalf("record %d: %v, want %v", i, got, want)
+		}
+		if !(math.Abs(without-want) <= 1e-6) {
+			differ++
+		}
+	}
+	if differ == 0 {
+		t.Error("the records do not see a missing projection")
+	}
+}
+
 // TestGoSnippetScores builds the Go source and compares it with the encoder on random records; a source
 // without the projection must differ.
 func TestGoSnippetScores(t *testing.T) {
@@ -165,38 +195,15 @@ func TestGoSnippetScores(t *testing.T) {
 		cmd.Dir, cmd.Stdin = dir, bytes.NewReader(text)
 		cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "GOWORK=off")
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		lines, differ := strings.Split(strings.TrimSpace(string(out)), "\n"), 0
-		if len(lines) != len(records) {
-			t.Fatalf("%d scores of %d records", len(lines), len(records))
-		}
-		for i, r := range records {
+		must.Do(t, err, string(out))
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		must.Equal(t, len(lines), len(records), "scores")
+		checkScores(t, f, records, func(i int) (bool, float64, float64) {
 			parts := strings.Fields(lines[i])
-			x, err := f.Encoder.Encode(r.fields)
-			if refused := parts[2] == "true"; refused != (err != nil) || refused != (i == 0) {
-				t.Fatalf("record %d: refused %s, and by the encoder: %v", i, parts[2], err)
-			}
-			if err != nil {
-				continue
-			}
-			var want float64
-			for k, v := range x {
-				want += v * f.Layers[0].W[k]
-			}
 			got, _ := strconv.ParseFloat(parts[0], 64)
 			without, _ := strconv.ParseFloat(parts[1], 64)
-			if !(math.Abs(got-want) <= 1e-12) {
-				t.Fatalf("record %d: %v, want %v", i, got, want)
-			}
-			if !(math.Abs(without-want) <= 1e-6) {
-				differ++
-			}
-		}
-		if differ == 0 {
-			t.Error("the records do not see a missing projection")
-		}
+			return parts[2] == "true", got, without
+		})
 	}
 }
 
@@ -236,29 +243,15 @@ console.log(JSON.stringify(JSON.parse(process.argv[2]).map((row) => [score(row),
 		if err != nil || json.Unmarshal(out, &scores) != nil || len(scores) != len(records) {
 			t.Fatalf("%v: %s", err, out)
 		}
-		differ := 0
-		for i, r := range records {
-			x, err := f.Encoder.Encode(r.fields)
-			if refused := scores[i][0] == nil; refused != (err != nil) || refused != (i == 0) {
-				t.Fatalf("record %d: refused %v, and by the encoder: %v", i, refused, err)
+		checkScores(t, f, records, func(i int) (refused bool, score, without float64) {
+			if scores[i][0] == nil {
+				return true, 0, 0
 			}
-			if err != nil {
-				continue
+			if without = math.NaN(); scores[i][1] != nil {
+				without = *scores[i][1]
 			}
-			want := 0.0
-			for k, v := range x {
-				want += v * f.Layers[0].W[k]
-			}
-			if !(math.Abs(*scores[i][0]-want) <= 1e-12) {
-				t.Fatalf("%srecord %d: %v, want %v", head, i, *scores[i][0], want)
-			}
-			if scores[i][1] == nil || math.Abs(*scores[i][1]-want) > 1e-6 {
-				differ++
-			}
-		}
-		if differ == 0 {
-			t.Error("the records do not see a missing projection")
-		}
+			return false, *scores[i][0], without
+		})
 	}
 }
 

@@ -3,6 +3,8 @@ package influence
 import (
 	"context"
 	"errors"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // ErrIndefinite is returned if F is not strictly convex at the weights. An influence function then does not exist.
@@ -43,21 +45,21 @@ func (o *Objective) Changes(ctx context.Context, w, gradient []float64) ([]float
 		return nil, errors.Join(err, indefinite(definite))
 	}
 	changes := make([]float64, o.Len())
-	if size := norm(s); size > 0 {
+	if size := floats.Norm(s, 2); size > 0 {
 		// s . grad T_i is the derivative of T_i in direction s.
-		h := 0x1p-14 * max(1, norm(w)) / size
+		h := 0x1p-14 * max(1, floats.Norm(w, 2)) / size
 		at := make([]float64, len(w))
-		axpy(at, w, h, s)
+		floats.AddScaledTo(at, w, h, s)
 		high, err := o.recordSums(ctx, at)
 		if err != nil {
 			return nil, err
 		}
-		axpy(at, w, -h, s)
+		floats.AddScaledTo(at, w, -h, s)
 		low, err := o.recordSums(ctx, at)
 		if err != nil {
 			return nil, err
 		}
-		n, own := float64(o.Len()), 2*o.l2*dot(s, w)
+		n, own := float64(o.Len()), 2*o.l2*floats.Dot(s, w)
 		for i := range changes {
 			changes[i] = own/(n-2) + (high[i]-low[i])/(2*h)/((n-1)*(n-2))
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
@@ -107,11 +108,7 @@ func (p plain) minimum(t *testing.T, d int) []float64 {
 	return nil
 }
 
-func distance(a, b []float64) float64 {
-	d := make([]float64, len(a))
-	axpy(d, a, -1, b)
-	return norm(d)
-}
+func distance(a, b []float64) float64 { return floats.Distance(a, b, 2) }
 
 func TestObjectiveIsItsDefinition(t *testing.T) {
 	ctx := context.Background()
@@ -161,16 +158,16 @@ func TestChangeAgainstDefinition(t *testing.T) {
 		step.ScaleVec(-1, &step)
 		must.Do(t, o.Change(ctx, got, w, i))
 		exact := step.RawVector().Data
-		if e := distance(got, exact); e > 1e-5*norm(exact)+1e-8 {
+		if e := distance(got, exact); e > 1e-5*floats.Norm(exact, 2)+1e-8 {
 			t.Errorf("record %d: change %v, want %v", i, got, exact)
 		}
 		wrong := slices.Clone(exact) // the defect
 		for k := range wrong {
 			wrong[k] *= float64(n-2) / float64(n)
 		}
-		wrongIsFar = wrongIsFar || distance(got, wrong) > 1e-3*norm(exact)
-		if e := math.Abs(changes[i] - dot(target, exact)); e > 1e-5*norm(target)*norm(exact)+1e-8 {
-			t.Errorf("record %d: change of the function %v, want %v", i, changes[i], dot(target, exact))
+		wrongIsFar = wrongIsFar || distance(got, wrong) > 1e-3*floats.Norm(exact, 2)
+		if e := math.Abs(changes[i] - floats.Dot(target, exact)); e > 1e-5*floats.Norm(target, 2)*floats.Norm(exact, 2)+1e-8 {
+			t.Errorf("record %d: change of the function %v, want %v", i, changes[i], floats.Dot(target, exact))
 		}
 		must.Do(t, o.Refit(ctx, got, w, i))
 		if e := distance(got, plainOf(r, i, l2).minimum(t, d)); e > 1e-6 {
@@ -218,16 +215,12 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 		}
 		uniform = max(uniform, largest)
 	}
-	if math.Abs(exact.Uniform-uniform) > 1e-6 {
-		t.Errorf("uniform stability %v, want %v", exact.Uniform, uniform)
-	}
+	must.Near(t, exact.Uniform, uniform, 1e-6, "uniform stability")
 	expected := 0.0
 	for j := range n {
 		expected = max(expected, slices.Max(ofPair[j][:]))
 	}
-	if math.Abs(exact.Expected-expected) > 1e-6 {
-		t.Errorf("the pair that changes most changes by %v in the mean, want %v", exact.Expected, expected)
-	}
+	must.Near(t, exact.Expected, expected, 1e-6, "the pair that changes most changes by")
 	// The mean of the largest changes is more than the largest mean: the test would see them mixed up.
 	if mean := stat.Mean(exact.Elastic, nil); !(mean > expected+1e-4 && exact.Uniform > expected+1e-4) {
 		t.Errorf("the mean of the largest changes is %v, the largest mean %v: the test cannot tell them apart", mean, expected)
@@ -239,7 +232,7 @@ func TestStabilityAgainstDefinition(t *testing.T) {
 	var told []int // 0 for the estimate
 	estimate := must.Get(o.Stability(ctx, w, func(dst []float64, i int) error {
 		err := o.Change(ctx, dst, w, i)
-		axpy(dst, dst, 1, w)
+		floats.AddScaledTo(dst, dst, 1, w)
 		return err
 	}, Progress{Estimate: func(seconds float64) {
 		if told = append(told, 0); !(seconds > 0) {
@@ -343,19 +336,19 @@ func TestOtherLosses(t *testing.T) {
 			must.Do(t, o.Minimise(ctx, w))
 			// The function is the mean loss itself.
 			gradient := make([]float64, len(w))
-			axpy(gradient, gradient, -o.l2, w)
+			floats.AddScaledTo(gradient, gradient, -o.l2, w)
 			predicted := must.Get(o.Changes(ctx, w, gradient))(t)
 			mean := func(w []float64) float64 {
 				v := must.Get(o.Value(ctx, w))(t)
-				return v - o.l2/2*dot(w, w)
+				return v - o.l2/2*floats.Dot(w, w)
 			}
 			exact, dst := make([]float64, n), make([]float64, len(w))
 			for i := range n {
 				must.Do(t, o.Refit(ctx, dst, w, i))
 				exact[i] = mean(dst) - mean(w)
 				must.Do(t, o.Change(ctx, dst, w, i))
-				if e := math.Abs(dot(gradient, dst) - predicted[i]); e > 1e-4*norm(gradient)*norm(dst)+1e-7 {
-					t.Errorf("record %d: %v by its own system, %v by that of the function", i, dot(gradient, dst), predicted[i])
+				if e := math.Abs(floats.Dot(gradient, dst) - predicted[i]); e > 1e-4*floats.Norm(gradient, 2)*floats.Norm(dst, 2)+1e-7 {
+					t.Errorf("record %d: %v by its own system, %v by that of the function", i, floats.Dot(gradient, dst), predicted[i])
 				}
 			}
 			if p := stat.Correlation(predicted, exact, nil); !(p >= c.least) {

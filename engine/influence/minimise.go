@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // Limits of Minimise.
@@ -27,7 +29,7 @@ func (o *Objective) Minimise(ctx context.Context, w []float64) error {
 		if err := o.Gradient(ctx, g, w); err != nil {
 			return err
 		}
-		size := norm(g)
+		size := floats.Norm(g, 2)
 		if size <= stationary {
 			return nil
 		}
@@ -38,10 +40,10 @@ func (o *Objective) Minimise(ctx context.Context, w []float64) error {
 		if _, err := o.solve(ctx, step, w, g, min(0.1, size)); err != nil {
 			return err
 		}
-		fall := dot(g, step)
+		fall := floats.Dot(g, step)
 		t := 1.0
 		for ; ; t /= 2 {
-			axpy(at, w, t, step)
+			floats.AddScaledTo(at, w, t, step)
 			next, err := math.Inf(1), error(nil)
 			if o.within(at) == nil {
 				if next, err = o.Value(ctx, at); err != nil {
@@ -72,7 +74,7 @@ func (o *Objective) solve(ctx context.Context, x, w, b []float64, relative float
 	r := append([]float64(nil), b...)
 	p := append([]float64(nil), b...)
 	hp := make([]float64, len(b))
-	square := dot(r, r)
+	square := floats.Dot(r, r)
 	goal := relative * relative * square
 	for step := range 2*len(b) + 20 { // rounding errors lose directions, and some more steps recover them
 		if square <= goal || square == 0 {
@@ -81,18 +83,18 @@ func (o *Objective) solve(ctx context.Context, x, w, b []float64, relative float
 		if err := o.HessianVector(ctx, hp, w, p); err != nil {
 			return false, err
 		}
-		curvature := dot(p, hp)
-		if !(curvature > 1e-10*dot(p, p)) {
+		curvature := floats.Dot(p, hp)
+		if !(curvature > 1e-10*floats.Dot(p, p)) {
 			if step == 0 {
 				copy(x, b)
 			}
 			return false, nil
 		}
 		t := square / curvature
-		axpy(x, x, t, p)
-		axpy(r, r, -t, hp)
-		next := dot(r, r)
-		axpy(p, r, next/square, p)
+		floats.AddScaledTo(x, x, t, p)
+		floats.AddScaledTo(r, r, -t, hp)
+		next := floats.Dot(r, r)
+		floats.AddScaledTo(p, r, next/square, p)
 		square = next
 	}
 	return true, nil

@@ -14,6 +14,8 @@ import (
 	"math"
 	"runtime"
 
+	"gonum.org/v1/gonum/floats"
+
 	"dyad/engine"
 	"dyad/engine/embedding"
 	"dyad/engine/objective"
@@ -132,14 +134,14 @@ var ErrOutside = errors.New("influence: the weights left the ball for which the 
 
 // within checks that w is in the domain for which sums over pairs are planned.
 func (o *Objective) within(w []float64) error {
-	if !(norm(w) <= o.radius) {
+	if !(floats.Norm(w, 2) <= o.radius) {
 		return ErrOutside
 	}
 	if o.net == nil {
 		return nil
 	}
 	for _, l := range o.net.Model.Network.Layers() {
-		if !(norm(w[:l.Len()]) <= l.Radius) {
+		if !(floats.Norm(w[:l.Len()], 2) <= l.Radius) {
 			return fmt.Errorf("%w (%s)", ErrOutside, l.Name)
 		}
 		w = w[l.Len():]
@@ -161,25 +163,25 @@ func (o *Objective) Value(ctx context.Context, w []float64) (float64, error) {
 			mean /= float64(engine.AllPairs{N: o.Len()}.Len())
 		}
 	}
-	return mean + o.l2/2*dot(w, w), err
+	return mean + o.l2/2*floats.Dot(w, w), err
 }
 
 // HessianVector sets dst to the Hessian of F at w times v. It uses a central difference of gradients at points
 // at distance 2^-14 max(1, ||w||) from w. The error is near 1e-8 ||v|| for losses whose third derivatives are
 // near 1.
 func (o *Objective) HessianVector(ctx context.Context, dst, w, v []float64) error {
-	length := norm(v)
+	length := floats.Norm(v, 2)
 	if length == 0 {
 		clear(dst)
 		return nil
 	}
-	h := 0x1p-14 * max(1, norm(w)) / length
+	h := 0x1p-14 * max(1, floats.Norm(w, 2)) / length
 	at, low := make([]float64, len(w)), make([]float64, len(w))
-	axpy(at, w, -h, v)
+	floats.AddScaledTo(at, w, -h, v)
 	if err := o.Gradient(ctx, low, at); err != nil {
 		return err
 	}
-	axpy(at, w, h, v)
+	floats.AddScaledTo(at, w, h, v)
 	if err := o.Gradient(ctx, dst, at); err != nil {
 		return err
 	}
@@ -232,7 +234,7 @@ func (o *Objective) pairValues(w []float64) (func(i, j int) float64, error) {
 	if score, ok := o.loss.(engine.ScoreLoss); ok {
 		s := make([]float64, r.Len())
 		for i := range s {
-			s[i] = dot(w, x[i*d:][:d])
+			s[i] = floats.Dot(w, x[i*d:][:d])
 		}
 		return func(i, j int) float64 { return score.Phi((y[i] - y[j]) * (s[i] - s[j])) }, nil
 	}
@@ -258,21 +260,5 @@ func (o *Objective) recordGradient(dst, w []float64, i int) {
 			o.loss.AddGrad(dst, w, z, other)
 			o.loss.AddGrad(dst, w, other, z)
 		}
-	}
-}
-
-func dot(a, b []float64) (sum float64) {
-	for k, v := range a {
-		sum += v * b[k]
-	}
-	return sum
-}
-
-func norm(a []float64) float64 { return math.Sqrt(dot(a, a)) }
-
-// axpy sets dst to a + t b.
-func axpy(dst, a []float64, t float64, b []float64) {
-	for k := range dst {
-		dst[k] = a[k] + t*b[k]
 	}
 }

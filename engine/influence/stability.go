@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/floats"
+
 	"dyad/internal/tasks"
 )
 
@@ -135,9 +137,9 @@ func (o *Objective) PolyakLojasiewicz(ctx context.Context, w []float64, reach fl
 		for k := range direction {
 			direction[k] = random.NormFloat64()
 		}
-		length := norm(direction)
+		length := floats.Norm(direction, 2)
 		for far, k := reach, 0; k < halvings; far, k = far/2, k+1 {
-			axpy(at, w, far/length, direction)
+			floats.AddScaledTo(at, w, far/length, direction)
 			if o.within(at) != nil {
 				continue
 			}
@@ -157,7 +159,7 @@ func (o *Objective) PolyakLojasiewicz(ctx context.Context, w []float64, reach fl
 				return out, err
 			}
 			out.Points++
-			if ratio := dot(g, g) / (2 * gap); ratio < out.Smallest {
+			if ratio := floats.Dot(g, g) / (2 * gap); ratio < out.Smallest {
 				out.Smallest, out.Distance = ratio, far
 			}
 		}

@@ -24,19 +24,11 @@ func aloneRecords(t *testing.T, n, d int, sparse bool, seed uint64) *engine.Reco
 	for i := range y {
 		y[i] = float64(2*rng.IntN(2) - 1)
 	}
-	if !sparse {
-		return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
+	r := must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
+	if sparse {
+		return sparseCopy(t, r)
 	}
-	start, index, value := []int64{0}, []int32(nil), []float64(nil)
-	for i := range n {
-		for k, v := range x[i*d : (i+1)*d] {
-			if v != 0 {
-				index, value = append(index, int32(k)), append(value, v)
-			}
-		}
-		start = append(start, int64(len(value)))
-	}
-	return must.Get(engine.NewSparseRecords(start, index, value, y, d, engine.UnitBounds()))(t)
+	return r
 }
 
 // places are subsets and orders of n records.

@@ -12,15 +12,6 @@ import (
 
 // slowPlacements are V10 (of the positives) and V01 (of the negatives).
 func slowPlacements(s, y []float64) (v10, v01 []float64) {
-	kernel := func(p, q float64) float64 {
-		switch {
-		case p > q:
-			return 1
-		case p == q:
-			return 0.5
-		}
-		return 0
-	}
 	for i := range s {
 		var sum, n float64
 		for j := range s {
@@ -29,9 +20,9 @@ func slowPlacements(s, y []float64) (v10, v01 []float64) {
 			}
 			n++
 			if y[i] > 0 {
-				sum += kernel(s[i], s[j])
+				sum += wins(s[i], s[j])
 			} else {
-				sum += kernel(s[j], s[i])
+				sum += wins(s[j], s[i])
 			}
 		}
 		if y[i] > 0 {
@@ -43,10 +34,9 @@ func slowPlacements(s, y []float64) (v10, v01 []float64) {
 	return v10, v01
 }
 
-// slowVariance is the sum over the classes of variance/size.
-func slowVariance(a, y []float64) (sum float64) {
-	v10, v01 := slowPlacements(a, y)
-	for _, v := range [][]float64{v10, v01} {
+// slowVariance is the sum over the classes of variance/size of their placements.
+func slowVariance(placements ...[]float64) (sum float64) {
+	for _, v := range placements {
 		var mean float64
 		for _, x := range v {
 			mean += x / float64(len(v))
@@ -92,11 +82,10 @@ func TestDeLongEqualsDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	for range 200 {
 		a, y := binaryData(r, 4+r.IntN(40))
-		e, err := DeLong(a, y)
-		if err != nil || e.AUC != slowAUC(a, y) {
-			t.Fatalf("%+v, %v", e, err)
-		}
-		if want := slowVariance(a, y); !near(e.Variance, want, 1e-12) {
+		e := must.Get(DeLong(a, y))(t)
+		must.Equal(t, e.AUC, slowAUC(a, y), "AUC")
+		v10, v01 := slowPlacements(a, y)
+		if want := slowVariance(v10, v01); !near(e.Variance, want, 1e-12) {
 			t.Fatalf("variance %v, want %v", e.Variance, want)
 		}
 		if want := slowJackknife(a, y); !near(e.Variance, want, 1e-10) {
@@ -116,10 +105,8 @@ func TestDeLongOfCopies(t *testing.T) {
 	for range m {
 		longA, longY = append(longA, a...), append(longY, y...)
 	}
-	long, err := DeLong(longA, longY)
-	if err != nil || long.AUC != small.AUC {
-		t.Fatalf("%+v, %v", long, err)
-	}
+	long := must.Get(DeLong(longA, longY))(t)
+	must.Equal(t, long.AUC, small.AUC, "AUC")
 	v10, v01 := slowPlacements(a, y)
 	var want float64
 	for _, v := range [][]float64{v10, v01} {
@@ -130,9 +117,7 @@ func TestDeLongOfCopies(t *testing.T) {
 		size := float64(m * len(v))
 		want += m * sum / size / (size - 1)
 	}
-	if math.Abs(long.Variance/want-1) > 1e-12 {
-		t.Errorf("variance %v, want %v", long.Variance, want)
-	}
+	must.Near(t, long.Variance/want, 1, 1e-12, "variance over its definition")
 }
 
 // The ratings of 109 images of Hanley & McNeil 1982, Table I: 58 normal, 51
@@ -210,9 +195,7 @@ func TestSortKeys(t *testing.T) {
 			want := slices.Clone(x)
 			slices.Sort(want)
 			sortKeys(x)
-			if !slices.Equal(x, want) {
-				t.Fatalf("n = %d, %d levels: not sorted", n, levels)
-			}
+			must.Same(t, x, want, "n = %d, %d levels: sorted", n, levels)
 		}
 	}
 	ordered := []float64{math.Inf(-1), -1e300, -1, -5e-324, 0, 5e-324, 1, math.Inf(1)}
@@ -221,9 +204,7 @@ func TestSortKeys(t *testing.T) {
 			t.Errorf("keys of %v and %v are out of order", ordered[i], v)
 		}
 	}
-	if orderKey(math.Copysign(0, -1)) != orderKey(0) {
-		t.Error("-0 and 0 differ")
-	}
+	must.Equal(t, orderKey(math.Copysign(0, -1)), orderKey(0), "-0 and 0 differ")
 }
 
 func TestWideSum(t *testing.T) {
@@ -233,9 +214,7 @@ func TestWideSum(t *testing.T) {
 		w.addProduct(big, big)
 	}
 	// 1000 (2^33 - 1)^2 = 1000 (2^66 - 2^34 + 1)
-	if got, want := w.int().String(), "73786976277658337281000"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	must.Equal(t, w.int().String(), "73786976277658337281000", "sum")
 }
 
 func BenchmarkDeLong1e6(b *testing.B) {

@@ -68,10 +68,8 @@ func TestTransformKeepsDistances(t *testing.T) {
 		s.Unpack(w, packed)
 		f := must.Get(FactorMetric(w, d))(t)
 		for _, source := range []*engine.Records{rec, sparseCopy(t, rec)} {
-			z, err := Transform(source, f)
-			if err != nil || len(z) != n*f.Rank {
-				t.Fatal(len(z), err)
-			}
+			z := must.Get(Transform(source, f))(t)
+			must.Equal(t, len(z), n*f.Rank, "numbers")
 			for i := range n {
 				for j := range n {
 					var want, got float64
@@ -95,26 +93,18 @@ func TestTransformKeepsDistances(t *testing.T) {
 
 func TestFactorErrors(t *testing.T) {
 	// A little negative, as projections in float64 leave it: accepted, as rank 1.
-	if f, err := FactorMetric([]float64{1, 0, 0, -0x1p-30}, 2); err != nil || f.Rank != 1 {
-		t.Errorf("%+v, %v", f, err)
-	}
+	must.Equal(t, must.Get(FactorMetric([]float64{1, 0, 0, -0x1p-30}, 2))(t).Rank, 1, "rank")
 	for name, w := range map[string][]float64{
 		"negative":   {1, 0, 0, -0x1p-19},
 		"asymmetric": {1, 0x1p-39, 0, 1},
 		"infinite":   {1, 0, 0, math.Inf(1)},
 		"size":       {1, 0, 0},
 	} {
-		if f, err := FactorMetric(w, 2); err == nil {
-			t.Errorf("%s: accepted as %+v", name, f)
-		}
+		must.Err(FactorMetric(w, 2))(t, "%s: accepted", name)
 	}
 	must.Err(FactorMetric(nil, 0))(t, "no features: accepted")
 	rec := records(t, []float64{900, 1}, []float64{1}, 2)
-	if _, err := Transform(rec, MetricFactor{Dim: 3, Rank: 1, L: make([]float64, 3)}); err == nil {
-		t.Error("a factor of another dimension was accepted")
-	}
-	if _, err := Transform(rec, MetricFactor{Dim: 2, Rank: 2, L: make([]float64, 2)}); err == nil {
-		t.Error("a factor without all its entries was accepted")
-	}
+	must.Err(Transform(rec, MetricFactor{Dim: 3, Rank: 1, L: make([]float64, 3)}))(t, "a factor of another dimension was accepted")
+	must.Err(Transform(rec, MetricFactor{Dim: 2, Rank: 2, L: make([]float64, 2)}))(t, "a factor without all its entries was accepted")
 	must.Err(Transform(rec, MetricFactor{Dim: 2, Rank: 1, L: []float64{1e308, 0}}))(t, "an overflow was accepted")
 }

@@ -83,9 +83,15 @@ func sparseCopy(t testing.TB, r *engine.Records) *engine.Records {
 
 // gridRecords have features in {-3, ..., 3}: distances are exact, ties frequent.
 func gridRecords(t testing.TB, r *rand.Rand, n, d, classes int) *engine.Records {
+	return drawnRecords(t, r, n, d, classes, func() float64 { return float64(r.IntN(7) - 3) })
+}
+
+// drawnRecords draws every feature, and then every label among the classes.
+func drawnRecords(t testing.TB, r *rand.Rand, n, d, classes int, feature func() float64) *engine.Records {
+	t.Helper()
 	x, y := make([]float64, n*d), make([]float64, n)
 	for i := range x {
-		x[i] = float64(r.IntN(7) - 3)
+		x[i] = feature()
 	}
 	for i := range y {
 		y[i] = float64(r.IntN(classes))
@@ -126,10 +132,8 @@ func TestKNNEqualsDefinition(t *testing.T) {
 			}
 			o := KNNOptions{K: k, Metric: w, Workers: 1}
 			want := slowKNN(train, test, w, k, false)
-			first, err := KNN(ctx, train, test, o)
-			if err != nil || !slices.Equal(first.Predicted, want) {
-				t.Fatalf("d = %d, k = %d, metric %v: %v, got %v, want %v", d, k, w, err, first.Predicted, want)
-			}
+			first := must.Get(KNN(ctx, train, test, o))(t)
+			must.Same(t, first.Predicted, want, "d = %d, k = %d, metric %v", d, k, w)
 			correct := 0
 			for i, y := range want {
 				if y == test.Label(i) {
@@ -141,15 +145,10 @@ func TestKNNEqualsDefinition(t *testing.T) {
 			}
 			for _, workers := range []int{2, 7} {
 				o.Workers = workers
-				got, err := KNN(ctx, sparseCopy(t, train), sparseCopy(t, test), o)
-				if err != nil || !slices.Equal(got.Predicted, want) {
-					t.Fatalf("sparse, %d workers: %v", workers, err)
-				}
+				got := must.Get(KNN(ctx, sparseCopy(t, train), sparseCopy(t, test), o))(t)
+				must.Same(t, got.Predicted, want, "sparse, %d workers", workers)
 			}
-			loo, err := KNNLeaveOneOut(ctx, train, o)
-			if want := slowKNN(train, train, w, k, true); err != nil || !slices.Equal(loo.Predicted, want) {
-				t.Fatalf("leave one out: %v, got %v, want %v", err, loo.Predicted, want)
-			}
+			must.Same(t, must.Get(KNNLeaveOneOut(ctx, train, o))(t).Predicted, slowKNN(train, train, w, k, true), "leave one out")
 		}
 	}
 }
@@ -158,23 +157,11 @@ func TestKNNEqualsDefinition(t *testing.T) {
 func TestKNNMetric(t *testing.T) {
 	r := rand.New(rand.NewPCG(22, 3))
 	const d, n = 9, 120
-	make3 := func() *engine.Records {
-		x, y := make([]float64, n*d), make([]float64, n)
-		for i := range x {
-			x[i] = r.NormFloat64()
-		}
-		for i := range y {
-			y[i] = float64(r.IntN(3))
-		}
-		return records(t, x, y, d)
-	}
-	train, test := make3(), make3()
+	train, test := drawnRecords(t, r, n, d, 3, r.NormFloat64), drawnRecords(t, r, n, d, 3, r.NormFloat64)
 	for _, rank := range []int{1, 4, d} {
 		w := randomPSD(r, d, rank)
-		got, err := KNN(context.Background(), train, test, KNNOptions{Metric: w})
-		if want := slowKNN(train, test, w, 3, false); err != nil || !slices.Equal(got.Predicted, want) {
-			t.Errorf("rank %d: %v", rank, err)
-		}
+		got := must.Get(KNN(context.Background(), train, test, KNNOptions{Metric: w}))(t)
+		must.Same(t, got.Predicted, slowKNN(train, test, w, 3, false), "rank %d", rank)
 		if plain := slowKNN(train, test, nil, 3, false); slices.Equal(got.Predicted, plain) {
 			t.Errorf("rank %d: the metric changes nothing, so the test shows nothing", rank)
 		}
@@ -190,17 +177,11 @@ func TestKNNTies(t *testing.T) {
 	train := records(t, []float64{1, -1, 2, -2, 5}, []float64{7, 8, 8, 7, 9}, 1)
 	test := records(t, []float64{0}, []float64{7}, 1)
 	for k, want := range map[int]float64{1: 7, 2: 7, 3: 8, 4: 7} {
-		got, err := KNN(context.Background(), train, test, KNNOptions{K: k})
-		if err != nil || got.Predicted[0] != want {
-			t.Errorf("k = %d: %v, %v, want %v", k, got.Predicted, err, want)
-		}
+		must.Equal(t, must.Get(KNN(context.Background(), train, test, KNNOptions{K: k}))(t).Predicted[0], want, "k = %d", k)
 	}
 	// 0 has its duplicate as neighbour when left out, but never itself.
 	r := records(t, []float64{0, 0, 10}, []float64{1, 2, 3}, 1)
-	got, err := KNNLeaveOneOut(context.Background(), r, KNNOptions{K: 1})
-	if err != nil || !slices.Equal(got.Predicted, []float64{2, 1, 1}) {
-		t.Errorf("%v, %v", got.Predicted, err)
-	}
+	must.Same(t, must.Get(KNNLeaveOneOut(context.Background(), r, KNNOptions{K: 1}))(t).Predicted, []float64{2, 1, 1}, "left out")
 }
 
 // Blocks and tiles: more rows than a tile of training rows and than one job.
@@ -209,10 +190,7 @@ func TestKNNTiles(t *testing.T) {
 	const d = 9
 	train, test := gridRecords(t, r, tileRows+70, d, 3), gridRecords(t, r, testTile+3, d, 3)
 	// A training block of sparse rows holds blockBytes/8/width.
-	got, err := KNN(context.Background(), sparseCopy(t, train), test, KNNOptions{K: 5})
-	if err != nil || !slices.Equal(got.Predicted, slowKNN(train, test, nil, 5, false)) {
-		t.Errorf("%v", err)
-	}
+	must.Same(t, must.Get(KNN(context.Background(), sparseCopy(t, train), test, KNNOptions{K: 5}))(t).Predicted, slowKNN(train, test, nil, 5, false), "tiles")
 	// Small blocks through the search itself, with a record left out and without.
 	train = gridRecords(t, r, 50, 4, 3)
 	for _, w := range [][]float64{nil, randomPSD(r, 4, 4)} {
@@ -228,9 +206,7 @@ func TestKNNTiles(t *testing.T) {
 				if want == nil {
 					want = q.predicted
 				}
-				if !slices.Equal(q.predicted, want) {
-					t.Errorf("blocks of %d rows, or %v kernels, change the result", block, set.Variant())
-				}
+				must.Same(t, q.predicted, want, "blocks of %d rows, or %v kernels, change the result", block, set.Variant())
 			}
 		}
 	}
@@ -261,9 +237,7 @@ func TestKNNErrors(t *testing.T) {
 		"cancelled":   cancelled,
 		"left out":    tooFew,
 	} {
-		if err == nil {
-			t.Errorf("%s: no error", name)
-		}
+		must.ErrDo(t, err, "%s: no error", name)
 	}
 }
 
@@ -319,22 +293,10 @@ func BenchmarkKNN1e4x1e4d32(b *testing.B) {
 func TestKNNFarFromOrigin(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 3))
 	const n, d = 300, 20
-	make1 := func() *engine.Records {
-		x, y := make([]float64, n*d), make([]float64, n)
-		for i := range x {
-			x[i] = 200 + 0x1p-24*r.NormFloat64()
-		}
-		for i := range y {
-			y[i] = float64(r.IntN(10))
-		}
-		return records(t, x, y, d)
-	}
-	train, test := make1(), make1()
-	got, err := KNN(context.Background(), train, test, KNNOptions{K: 1})
+	far := func() float64 { return 200 + 0x1p-24*r.NormFloat64() }
+	train, test := drawnRecords(t, r, n, d, 10, far), drawnRecords(t, r, n, d, 10, far)
 	want := slowKNN(train, test, nil, 1, false)
-	if err != nil || !slices.Equal(got.Predicted, want) {
-		t.Errorf("%v", err)
-	}
+	must.Same(t, must.Get(KNN(context.Background(), train, test, KNNOptions{K: 1}))(t).Predicted, want, "by definition")
 	wrong := 0
 	for i := range n {
 		nearest, label := math.Inf(1), 0.0
@@ -428,16 +390,12 @@ func TestNeighboursOfPersons(t *testing.T) {
 		}
 		rows := records(t, x, y, 2)
 		r := must.Get(rows.GroupPersons(of, 40, 5))(t)
-		got, err := KNNLeaveOneOut(t.Context(), r, KNNOptions{K: 3})
-		if want := slowKNN(r, r, nil, 3, true); err != nil || !slices.Equal(got.Predicted, want) {
-			t.Errorf("%v, other predictions than by definition", err)
-		}
+		got := must.Get(KNNLeaveOneOut(t.Context(), r, KNNOptions{K: 3}))(t)
+		must.Same(t, got.Predicted, slowKNN(r, r, nil, 3, true), "by definition")
 		alone := must.Get(KNNLeaveOneOut(t.Context(), rows, KNNOptions{K: 1}))(t)
 		if twins && alone.Accuracy() < got.Accuracy()+0.2 {
 			t.Errorf("rows of their own: %v, of persons: %v", alone.Accuracy(), got.Accuracy())
 		}
-		if _, err := KNNLeaveOneOut(t.Context(), r, KNNOptions{K: r.Len() - 1}); err == nil {
-			t.Error("more neighbours than other persons have rows")
-		}
+		must.Err(KNNLeaveOneOut(t.Context(), r, KNNOptions{K: r.Len() - 1}))(t, "more neighbours than other persons have rows")
 	}
 }

@@ -5,20 +5,17 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // slowConcordance is the definition on the rows of one group.
 func slowConcordance(s, y []float64, rows []int) (right, total float64) {
 	for _, i := range rows {
 		for _, j := range rows {
-			if y[i] <= y[j] {
-				continue
-			}
-			total++
-			if s[i] > s[j] {
-				right++
-			} else if s[i] == s[j] {
-				right += 0.5
+			if y[i] > y[j] {
+				total++
+				right += wins(s[i], s[j])
 			}
 		}
 	}
@@ -114,10 +111,7 @@ func TestRankingAccuracyByHand(t *testing.T) {
 	s := []float64{3, 1, 2, 2}
 	y := []float64{1, 0, 0.5, -1}
 	// Pairs (y > y'): (0,1) +, (0,2) +, (0,3) +, (1,3) wrong, (2,1) +, (2,3) tie.
-	got, err := RankingAccuracy(s, y, Grouping{})
-	if err != nil || got.Mean != 4.5/6 {
-		t.Errorf("%+v, %v", got, err)
-	}
+	must.Equal(t, must.Get(RankingAccuracy(s, y, Grouping{}))(t).Mean, 4.5/6, "mean")
 }
 
 func TestRankingErrors(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // eachOrder visits all permutations of rows that list the scores in descending
@@ -98,29 +100,16 @@ func TestTopKByHand(t *testing.T) {
 	}
 	relevance := []float64{3, 2, 3, 0, 1, 2}
 	// Top 2, exponential: (7 + 3/log2 3) / (7 + 7/log2 3).
-	got, err = NDCG(s, relevance, 2, Grouping{})
-	if want := (7 + 3/l(3)) / (7 + 7/l(3)); err != nil || math.Abs(got.Mean-want) > 1e-15 {
-		t.Errorf("%v, %v, want %v", got, err, want)
-	}
+	must.Near(t, must.Get(NDCG(s, relevance, 2, Grouping{}))(t).Mean, (7+3/l(3))/(7+7/l(3)), 1e-15, "NDCG at 2")
 	// A tie of one positive and two negatives takes ranks 2 to 4: at k = 3 it
 	// holds 2/3 of a positive.
-	p, err := PrecisionAt([]float64{9, 5, 5, 5, 1}, []float64{1, 1, -1, -1, 1}, 3, Grouping{})
-	if want := (1 + 2.0/3) / 3; err != nil || math.Abs(p.Mean-want) > 1e-15 {
-		t.Errorf("%v, %v, want %v", p, err, want)
-	}
-	p, err = PrecisionAt([]float64{1, 2, 3}, []float64{1, -1, -1}, 5, Grouping{})
-	if err != nil || p.Mean != 0.2 {
-		t.Errorf("a short group: %v, %v, want 0.2", p, err)
-	}
+	p := must.Get(PrecisionAt([]float64{9, 5, 5, 5, 1}, []float64{1, 1, -1, -1, 1}, 3, Grouping{}))(t)
+	must.Near(t, p.Mean, (1+2.0/3)/3, 1e-15, "precision at 3")
+	must.Equal(t, must.Get(PrecisionAt([]float64{1, 2, 3}, []float64{1, -1, -1}, 5, Grouping{}))(t).Mean, 0.2, "a short group")
 	// One group without positives.
 	ids, y := []int{1, 1, 2, 2}, []float64{1, -1, -1, -1}
-	if p, err := PrecisionAt([]float64{2, 1, 2, 1}, y, 1, Grouping{ids}); err != nil || p != (GroupMean{1, 1, 1}) {
-		t.Errorf("%+v, %v, want 1 in one group", p, err)
-	}
-	rel, err := Relevance([]float64{-1, -0.5, 0, 0.5, 1})
-	if err != nil || !slices.Equal(rel, []float64{0, 1, 2, 3, 4}) {
-		t.Errorf("%v, %v", rel, err)
-	}
+	must.Equal(t, must.Get(PrecisionAt([]float64{2, 1, 2, 1}, y, 1, Grouping{ids}))(t), GroupMean{1, 1, 1}, "one group")
+	must.Same(t, must.Get(Relevance([]float64{-1, -0.5, 0, 0.5, 1}))(t), []float64{0, 1, 2, 3, 4}, "relevance")
 }
 
 // The order of the file and monotone maps of the scores change nothing but

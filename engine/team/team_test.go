@@ -45,13 +45,15 @@ func each(members []engine.Team, f func(t engine.Team) error) []error {
 	return errs
 }
 
-// planned are the kernel of a member and its shard of the records.
-func planned(p engine.Problem, m engine.Team, r *engine.Records) (engine.Kernel, *engine.Records, error) {
-	k, err := cpu.Backend{Workers: 1, Method: cpu.NearLinear, Team: m}.Plan(p)
-	if err != nil {
-		return nil, nil, err
-	}
-	return k, r.Shard(engine.Share(k, m.Rank())), nil
+// planned runs f for every member with its kernel and its shard of the records, and returns what they return.
+func planned(members []engine.Team, p engine.Problem, r *engine.Records, f func(m engine.Team, k engine.Kernel, own *engine.Records) error) []error {
+	return each(members, func(m engine.Team) error {
+		k, err := cpu.Backend{Workers: 1, Method: cpu.NearLinear, Team: m}.Plan(p)
+		if err != nil {
+			return err
+		}
+		return f(m, k, r.Shard(engine.Share(k, m.Rank())))
+	})
 }
 
 // points are parameters at which gradients are compared: at a single one, sums that are added in
@@ -81,11 +83,7 @@ func gradient(t *testing.T, members []engine.Team) []float64 {
 	t.Helper()
 	p, r := data(t)
 	sums := make([][]float64, len(members))
-	for rank, err := range each(members, func(m engine.Team) error {
-		k, own, err := planned(p, m, r)
-		if err != nil {
-			return err
-		}
+	for rank, err := range planned(members, p, r, func(m engine.Team, k engine.Kernel, own *engine.Records) error {
 		e, err := k.Bind(own)
 		if err != nil {
 			return err
@@ -93,9 +91,7 @@ func gradient(t *testing.T, members []engine.Team) []float64 {
 		sums[m.Rank()], err = gradients(e, p)
 		return err
 	}) {
-		if err != nil {
-			t.Fatalf("rank %d: %v", rank, err)
-		}
+		must.Do(t, err, "rank ", rank)
 	}
 	return sums[0]
 }
@@ -229,16 +225,10 @@ func TestTooManyLabels(t *testing.T) {
 		y[i] = float64(3*i/len(y)) - 1
 	}
 	three := must.Get(engine.NewRecords(r.Dense(), y, r.Dim(), r.Bounds()))(t)
-	for rank, err := range each(enginetest.Members(2), func(m engine.Team) error {
-		k, own, err := planned(p, m, three)
-		if err != nil {
-			return err
-		}
+	for rank, err := range planned(enginetest.Members(2), p, three, func(m engine.Team, k engine.Kernel, own *engine.Records) error {
 		return team.Agree(context.Background(), m, k, own, nil)
 	}) {
-		if err == nil || !strings.Contains(err.Error(), "different labels") {
-			t.Errorf("rank %d: %v", rank, err)
-		}
+		must.FailDo(t, err, "different labels", "rank ", rank)
 	}
 }
 
@@ -287,30 +277,23 @@ func TestDigests(t *testing.T) {
 	p, r := data(t)
 	want := team.DigestOf(r.Digests(0, p.N))
 	hash := func(size int, r *engine.Records) (got string) {
-		for _, err := range each(enginetest.Members(size), func(m engine.Team) error {
-			k, own, err := planned(p, m, r)
-			if err != nil {
-				return err
-			}
+		for _, err := range planned(enginetest.Members(size), p, r, func(m engine.Team, k engine.Kernel, own *engine.Records) error {
 			if m.Rank() > 0 {
 				return team.Serve(context.Background(), m, k, own, nil)
 			}
+			var err error
 			l := team.Lead(m, k, own)
 			if got, err = l.Digest(context.Background()); err != nil {
 				return err
 			}
 			return l.Stop()
 		}) {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, err)
 		}
 		return got
 	}
 	for _, size := range []int{1, 2, 3, 40} {
-		if got := hash(size, r); got != want {
-			t.Errorf("%d ranks: digest %s, one process has %s", size, got, want)
-		}
+		must.Equal(t, hash(size, r), want, "%d ranks: digest", size)
 	}
 	x := append([]float64(nil), r.Dense()...)
 	x[8000*p.D] = math.Nextafter(x[8000*p.D], 0)
@@ -356,9 +339,7 @@ func TestRefusedAlone(t *testing.T) {
 		}
 		return l.Stop() // says if the team is lost
 	}) {
-		if err != nil {
-			t.Errorf("rank %d: %v", rank, err)
-		}
+		must.CheckDo(t, err, "rank ", rank)
 	}
 }
 
@@ -396,11 +377,7 @@ func TestPanic(t *testing.T) {
 func TestLostRank(t *testing.T) {
 	p, r := data(t)
 	members := enginetest.Members(3)
-	errs := each(members, func(m engine.Team) error {
-		k, own, err := planned(p, m, r)
-		if err != nil {
-			return err
-		}
+	errs := planned(members, p, r, func(m engine.Team, k engine.Kernel, own *engine.Records) error {
 		switch m.Rank() {
 		case 1:
 			m.(interface{ End(error) }).End(errors.New("killed"))
@@ -409,18 +386,15 @@ func TestLostRank(t *testing.T) {
 			return team.Serve(context.Background(), m, k, own, nil)
 		}
 		l := team.Lead(m, k, own)
-		if _, err = l.Bind(context.Background()); err == nil {
+		_, err := l.Bind(context.Background())
+		if err == nil {
 			return nil
 		}
-		if again := l.Stop(); again == nil {
-			t.Error("a lost team was stopped")
-		}
+		must.ErrDo(t, l.Stop(), "a lost team was stopped")
 		must.Err(l.Bind(context.Background()))(t, "a lost team bound records")
 		return err
 	})
 	for _, rank := range []int{0, 2} {
-		if errs[rank] == nil {
-			t.Errorf("rank %d did not notice", rank)
-		}
+		must.ErrDo(t, errs[rank], "rank %d did not notice", rank)
 	}
 }

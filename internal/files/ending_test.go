@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"dyad/internal/input"
+	"dyad/internal/must"
 )
 
 // Each content takes its own endings, and endings that name no format, and refuses all others with a remedy.
@@ -17,9 +18,7 @@ func TestEndings(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"m", "m.txt", "m.model", ".dyad", "a.onnx/m", "m" + is.endings[0], "M" + strings.ToUpper(is.endings[0])} {
-			if err := CheckEnding(name, content); err != nil {
-				t.Errorf("%s for %s: %v", name, content, err)
-			}
+			must.CheckDo(t, CheckEnding(name, content), name, " for ", content)
 		}
 		refused := 0
 		for ending, format := range formats {
@@ -29,8 +28,6 @@ func TestEndings(t *testing.T) {
 				}
 			}
 		}
-		if refused != len(formats)-len(is.endings) {
-			t.Errorf("%s: %d of %d endings are refused", content, refused, len(formats))
-		}
+		must.Equal(t, refused, len(formats)-len(is.endings), "%s: refused endings", content)
 	}
 }

@@ -37,6 +37,8 @@ var merged = map[string]string{
 	"TestSearchOfNeighbours":             "TestKindsOfEverySize",
 	"TestSearchOfReplacedPersons":        "TestKindsOfEverySize",
 	"TestWgmmaIsChosen":                  "TestVariantsAreRefused",
+	"TestA7aIsSparse":                    "TestRealData",
+	"TestBasisIsAMapOfOneRecord":         "TestInteractionsAreAMapOfOneRecord",
 }
 
 var testName = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w+)\(`)

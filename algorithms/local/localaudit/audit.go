@@ -14,6 +14,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
+
 	"dyad/algorithms/audit"
 	"dyad/algorithms/local"
 	"dyad/engine"
@@ -201,13 +203,6 @@ func axis(d, i int) []float64 {
 	return v
 }
 
-func dot(a, b []float64) (sum float64) {
-	for i, v := range a {
-		sum += v * b[i]
-	}
-	return sum
-}
-
 // draw makes the visits of runs of both records and returns their codes.
 func (r *Report) draw(ctx context.Context, runs, visits int, client sender) (out [2][][]uint8, err error) {
 	estimate := make([]float64, r.plan.Parameters)
@@ -253,9 +248,9 @@ func (r *Report) visit(client sender, z engine.Record, estimate []float64) (uint
 		m.Direction.Choice = choice
 		err = r.plan.AddEstimate(estimate, m)
 		if second = -float64(choice / 2); r.along[1] != nil {
-			second = math.Abs(dot(estimate, r.along[1]))
+			second = math.Abs(floats.Dot(estimate, r.along[1]))
 		}
-		return dot(estimate, r.along[0]), second, err
+		return floats.Dot(estimate, r.along[0]), second, err
 	}
 	chosen, size, err := coordinates(m.Direction.Choice)
 	if err != nil {

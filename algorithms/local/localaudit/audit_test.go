@@ -110,9 +110,7 @@ func TestAttackRefuses(t *testing.T) {
 	o := localaudit.Options{Runs: 100, Visits: 1, Confidence: 0.9}
 	must.Err(localaudit.Attack(context.Background(), plan(t, local.SGD, 1, 1), o))(t, "exact gradients were attacked")
 	o.Visits = 2
-	if _, err := localaudit.Attack(context.Background(), plan(t, local.PrestigeLabel, 1, 1), o); err == nil {
-		t.Error("two answers of a memoised label were drawn")
-	}
+	must.Err(localaudit.Attack(context.Background(), plan(t, local.PrestigeLabel, 1, 1), o))(t, "two answers of a memoised label were drawn")
 }
 
 // A visit of prestige-participation spends all of its claim: the attack estimates at

@@ -99,6 +99,17 @@ func freeAddress(t testing.TB) string {
 	return listener.Addr().String()
 }
 
+// awaited returns the state of a server that may start within a few seconds.
+func awaited(ctx context.Context, r serve.Remote) (st serve.PublicState, err error) {
+	for range 100 {
+		if st, err = r.State(ctx); err == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return st, err
+}
+
 // A server is killed again and again, and clients lose their connections and are killed after
 // each of their stages. In the end every user has exactly one message in each epoch, no user
 // remembers two, and another server on the same directory has the same state.
@@ -149,13 +160,7 @@ func killedServerAndClients(t *testing.T, p local.Protocol, kind string, kills i
 		running = start()
 	}
 	<-done
-	var before serve.PublicState
-	err := errors.New("no answer")
-	for i := 0; err != nil && i < 100; i++ {
-		if before, err = (serve.Remote{URL: "http://" + address}).State(t.Context()); err != nil {
-			time.Sleep(50 * time.Millisecond)
-		}
-	}
+	before, err := awaited(t.Context(), serve.Remote{URL: "http://" + address})
 	if err != nil || !before.Done || before.Visits != int64(2*users) {
 		t.Errorf("final state %+v, %v, want %d visits", before, err, 2*users)
 	}
@@ -172,18 +177,14 @@ func killedServerAndClients(t *testing.T, p local.Protocol, kind string, kills i
 			t.Errorf("user %d remembers %d messages of epsilon %v", u, len(m.Messages()), m.Spent())
 		}
 		for _, a := range m.Messages() { // the one on the server is the one drawn
-			if n := len(slices.DeleteFunc(slices.Clone(log), func(line string) bool { return !strings.Contains(line, a.Message.Seed) })); n != 1 {
-				t.Errorf("user %d, epoch %d: the server has the message %d times", u, a.Epoch, n)
-			}
+			must.Equal(t, len(slices.DeleteFunc(slices.Clone(log), func(line string) bool { return !strings.Contains(line, a.Message.Seed) })), 1, "user %d, epoch %d: the server has the message", u, a.Epoch)
 		}
 	}
 	must.Equal(t, len(log), 2*users, "messages of the server")
 	if after := open(t, filepath.Join(dir, "study"), p).State(); !slices.Equal(after.Model, before.Model) || !after.Done {
 		t.Errorf("the next server has the state %+v, want %+v", after, before)
 	}
-	if files, _ := filepath.Glob(filepath.Join(dir, "study", "*")); len(files) != 2 {
-		t.Errorf("the directory has %v, want log and lock", files)
-	}
+	must.Equal(t, len(must.Get(filepath.Glob(filepath.Join(dir, "study", "*")))(t)), 2, "files of the directory, which are log and lock")
 }
 
 func TestKilledServerLosesNothing(t *testing.T) {
@@ -282,19 +283,10 @@ func killedServer(t testing.TB, users, kills int) (rate float64, p99 time.Durati
 	close(stop)
 	n := <-killed
 	seconds := time.Since(began).Seconds()
-	var final serve.PublicState
-	var err error
-	for range 200 {
-		if final, err = remote.State(ctx); err == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	final, err := awaited(ctx, remote)
 	_ = server.Process.Kill()
 	_ = server.Wait()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	want, messages := replayed(t, dir, q)
 	if n == 0 || messages != 2*users || !final.Done || final.Visits != int64(2*users) || !slices.Equal(final.Model, want.W) || !slices.Equal(final.Average, want.Average()) {
 		t.Errorf("%d kills, %d messages in the log, final state %+v; want kills, %d messages and the state of a serial replay", n, messages, final, 2*users)

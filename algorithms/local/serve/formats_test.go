@@ -26,9 +26,7 @@ func goldenFile(t *testing.T, name string, make func() []byte) []byte {
 		text = make()
 		err = os.WriteFile(path, text, 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, err)
 	return text
 }
 

@@ -125,9 +125,7 @@ func FuzzMemory(f *testing.F) {
 		kept, spent := m.Messages(), m.Spent()
 		err = m.write()
 		m.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, err)
 		again, err := OpenMemory(path)
 		if err != nil || again.Spent() != spent || len(again.Messages()) != len(kept) {
 			t.Fatalf("%v, then %v, %v", kept, again, err)
@@ -179,10 +177,7 @@ func FuzzProtocol(f *testing.F) {
 		}
 		stated := PublicPlan(plan)
 		stated.Loss = p.Loss // the client's own has no formula to tell
-		again, err := stated.Plan()
-		if err != nil {
-			t.Fatalf("%v: %s", err, text)
-		}
+		again := must.Get(stated.Plan())(t, string(text))
 		first, _ := json.Marshal(PublicPlan(plan))
 		if second, err := json.Marshal(PublicPlan(again)); err != nil || !bytes.Equal(first, second) {
 			t.Fatalf("%v\n%s\n%s", err, first, second)

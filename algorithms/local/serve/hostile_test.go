@@ -9,8 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"runtime"
 	"strings"
 	"sync"
@@ -24,29 +22,11 @@ import (
 	"dyad/internal/sizes"
 )
 
-// post sends a message as JSON.
-func post(t *testing.T, server, body, token string) int {
-	t.Helper()
-	q := must.Get(http.NewRequest(http.MethodPost, server+"/v1/messages", strings.NewReader(body)))(t)
-	q.Header.Set("Content-Type", "application/json")
-	var named struct{ User string }
-	if json.Unmarshal([]byte(body), &named) == nil && token != "" {
-		q.Header.Set("Dyad-User", url.PathEscape(named.User))
-	}
-	q.Header.Set("Authorization", "Bearer "+token)
-	r := must.Get(http.DefaultClient.Do(q))(t)
-	defer r.Body.Close()
-	_, _ = io.Copy(io.Discard, r.Body)
-	return r.StatusCode
-}
-
 // Replays, and messages that no user can have sent, take nothing from the rate of the others.
 func TestReplaysUseUpNobodysRate(t *testing.T) {
 	s := open(t, t.TempDir(), protocol(20))
 	one := func() string { // of a server that accepts one message, and no second one for long
-		server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{MessagesPerSecond: 1e-3}))
-		t.Cleanup(server.Close)
-		return server.URL
+		return served(t, s, serve.HandlerOptions{MessagesPerSecond: 1e-3})
 	}
 	text := func(user string) string {
 		m := must.Get(json.Marshal(submission(t, s.Plan(), s.State(), user, 1)))(t)
@@ -57,7 +37,7 @@ func TestReplaysUseUpNobodysRate(t *testing.T) {
 	var wait sync.WaitGroup
 	codes := make(chan int, 50)
 	for range cap(codes) {
-		wait.Go(func() { codes <- post(t, url, mallory, "") })
+		wait.Go(func() { codes <- posted(t, url, mallory) })
 	}
 	wait.Wait()
 	close(codes)
@@ -71,25 +51,25 @@ func TestReplaysUseUpNobodysRate(t *testing.T) {
 	url = one()
 	for _, body := range []string{mallory, strings.Replace(mallory, `"epoch":1`, `"epoch":2`, 1), `{"user":"m2","epoch":1,"takes":true,"seed":"AA=="}`} {
 		for range 20 {
-			if c := post(t, url, body, ""); c != 409 && c != 400 {
+			if c := posted(t, url, body); c != 409 && c != 400 {
 				t.Fatalf("%.60s: status %d", body, c)
 			}
 		}
 	}
-	must.Equal(t, post(t, url, text("honest"), ""), 200, "an honest message after the replays: status")
-	must.Equal(t, post(t, url, text("third"), ""), 429, "the next one: status")
+	must.Equal(t, posted(t, url, text("honest")), 200, "an honest message after the replays: status")
+	must.Equal(t, posted(t, url, text("third")), 429, "the next one: status")
 }
 
 // Where tokens say who it is, a user who does not stop is refused, alone.
 func TestRateOfOneUser(t *testing.T) {
 	s := open(t, t.TempDir(), protocol(20))
 	key := must.Get(serve.NewTokenKey())(t)
-	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{Tokens: key}))
-	defer server.Close()
+	server := served(t, s, serve.HandlerOptions{Tokens: key})
 	send := func(user string) int {
 		m, _ := json.Marshal(submission(t, s.Plan(), s.State(), user, 1))
 		token := must.Get(key.Study(serve.PublicPlan(s.Plan())).Token(user))(t)
-		return post(t, server.URL, string(m), token)
+		status, _ := post(t, server, string(m), token)
+		return status
 	}
 	count := map[int]int{}
 	for range 60 {
@@ -201,14 +181,13 @@ func moved(t *testing.T, s *serve.Service, i int) {
 func TestStateIsEncodedOnce(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	s := wide(t)
-	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
-	defer server.Close()
+	server := served(t, s, serve.HandlerOptions{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var wait sync.WaitGroup
 	for range 40 {
 		wait.Go(func() {
-			r, err := http.Get(server.URL + "/v1/state")
+			r, err := http.Get(server + "/v1/state")
 			if err != nil {
 				t.Error(err)
 				return
@@ -224,7 +203,7 @@ func TestStateIsEncodedOnce(t *testing.T) {
 	if made := after.TotalAlloc - before.TotalAlloc; made > 150<<20 {
 		t.Errorf("40 requests allocated %d MB, want one encoding of 8 MB and its buffers", made>>20)
 	}
-	remote := serve.Remote{URL: server.URL}
+	remote := serve.Remote{URL: server}
 	for i := 1; i < 3; i++ {
 		moved(t, s, i)
 		st, err := remote.State(context.Background())
@@ -267,11 +246,10 @@ func TestSlowReadersHoldLittle(t *testing.T) {
 // what hides or breaks a line.
 func TestUserIDs(t *testing.T) {
 	s := open(t, t.TempDir(), protocol(20))
-	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
-	defer server.Close()
+	server := served(t, s, serve.HandlerOptions{})
 	key := must.Get(serve.NewTokenKey())(t)
 	good, _ := json.Marshal(submission(t, s.Plan(), s.State(), "USER", 1))
-	send := func(id string) int { return post(t, server.URL, strings.Replace(string(good), "USER", id, 1), "") }
+	send := func(id string) int { return posted(t, server, strings.Replace(string(good), "USER", id, 1)) }
 	for _, id := range []string{"\xff", "\xfe", "a\xc0b", `\ud800`, `a\nb`, `a\u0000`, `\u001b[2J`, `\u202eabc`, `a\u200bb`, "\ufeffa", `\ufffd`, "a\u2028b", "\u0085", ""} {
 		must.Equal(t, send(id), 400, "id %+q: status", id)
 	}

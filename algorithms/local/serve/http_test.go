@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,12 +21,44 @@ import (
 	"dyad/internal/must"
 )
 
+// served starts a server of s, which ends with the test, and returns its address.
+func served(t testing.TB, s *serve.Service, o serve.HandlerOptions) string {
+	t.Helper()
+	server := httptest.NewServer(serve.Handler(s, o))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// post sends a message as JSON, with the token of a user if there is one, and returns the status and the refusal. A refusal must have a reason.
+func post(t *testing.T, server, body, token string) (status int, refusal struct{ Error, Code string }) {
+	t.Helper()
+	q := must.Get(http.NewRequest(http.MethodPost, server+"/v1/messages", strings.NewReader(body)))(t)
+	q.Header.Set("Content-Type", "application/json")
+	var named struct{ User string }
+	if json.Unmarshal([]byte(body), &named) == nil && token != "" {
+		q.Header.Set("Dyad-User", url.PathEscape(named.User))
+	}
+	q.Header.Set("Authorization", "Bearer "+token)
+	r := must.Get(http.DefaultClient.Do(q))(t)
+	defer r.Body.Close()
+	if err := json.NewDecoder(r.Body).Decode(&refusal); err != nil || r.StatusCode >= 400 && (refusal.Error == "" || refusal.Code == "") {
+		t.Errorf("%.80s: status %d without a reason (%v)", body, r.StatusCode, err)
+	}
+	return r.StatusCode, refusal
+}
+
+// posted sends a message without a token and returns the status.
+func posted(t *testing.T, server, body string) int {
+	t.Helper()
+	status, _ := post(t, server, body, "")
+	return status
+}
+
 // Every malformed, oversized, replayed or out-of-range message gets a 4xx with a reason
 // and changes nothing.
 func TestHTTPRefusals(t *testing.T) {
 	s := open(t, t.TempDir(), protocol(3))
-	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
-	defer server.Close()
+	server := served(t, s, serve.HandlerOptions{})
 	good := submission(t, s.Plan(), s.State(), "a", 1)
 	text, _ := json.Marshal(good)
 	change := func(f func(m map[string]any)) string {
@@ -53,16 +86,10 @@ func TestHTTPRefusals(t *testing.T) {
 		"epoch 2":         {change(func(m map[string]any) { m["epoch"] = 2 }), 409},
 		"oversized":       {change(func(m map[string]any) { m["seed"] = strings.Repeat("A", 5000) }), 413},
 	} {
-		r := must.Get(http.Post(server.URL+"/v1/messages", "application/json", strings.NewReader(c.body)))(t)
-		var problem struct{ Error string }
-		err := json.NewDecoder(r.Body).Decode(&problem)
-		r.Body.Close()
-		if r.StatusCode != c.status || err != nil || problem.Error == "" {
-			t.Errorf("%s: status %d %q %v, want %d with a reason", name, r.StatusCode, problem.Error, err, c.status)
-		}
+		must.Equal(t, posted(t, server, c.body), c.status, "%s: status", name)
 	}
 	must.Equal(t, s.State().Visits, 0, "refused messages were counted")
-	remote := serve.Remote{URL: server.URL}
+	remote := serve.Remote{URL: server}
 	must.Get(remote.Submit(context.Background(), good))(t)
 	var refused *serve.RefusedError
 	if _, err := remote.Submit(context.Background(), good); !errors.As(err, &refused) || refused.Status != 409 {
@@ -72,15 +99,9 @@ func TestHTTPRefusals(t *testing.T) {
 	must.Equal(t, must.Get(protocol.Plan())(t).Guarantee.Epsilon, 2, "the client's plan")
 	// Beyond the rate a good message is refused and changes nothing; what is malformed
 	// does not count.
-	limited := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{MessagesPerSecond: 1e-3}))
-	defer limited.Close()
-	remote.URL = limited.URL
+	remote.URL = served(t, s, serve.HandlerOptions{MessagesPerSecond: 1e-3})
 	for range 3 {
-		r, err := http.Post(limited.URL+"/v1/messages", "application/json", strings.NewReader("x"))
-		if err != nil || r.StatusCode != 400 {
-			t.Fatalf("%v %v, want 400", r, err)
-		}
-		r.Body.Close()
+		must.Equal(t, posted(t, remote.URL, "x"), 400, "what is no message: status")
 	}
 	must.Check(remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "b", 2)))(t, "within the rate limit")
 	if _, err := remote.Submit(context.Background(), submission(t, s.Plan(), s.State(), "c", 3)); !errors.As(err, &refused) || refused.Status != 429 {
@@ -130,16 +151,7 @@ func TestHTTPRefusalsOfOtherForms(t *testing.T) {
 		p.Method = c.method
 		dir := t.TempDir()
 		s := open(t, dir, p)
-		server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
-		post := func(body string) int {
-			r := must.Get(http.Post(server.URL+"/v1/messages", "application/json", strings.NewReader(body)))(t)
-			defer r.Body.Close()
-			var problem struct{ Error, Code string }
-			if err := json.NewDecoder(r.Body).Decode(&problem); err != nil || r.StatusCode >= 400 && (problem.Error == "" || problem.Code == "") {
-				t.Errorf("%s: %.80s: status %d without a reason (%v)", c.method, body, r.StatusCode, err)
-			}
-			return r.StatusCode
-		}
+		server := served(t, s, serve.HandlerOptions{})
 		all := func() string {
 			log := must.Get(os.ReadFile(filepath.Join(dir, "messages.log")))(t)
 			ledger := ""
@@ -152,7 +164,7 @@ func TestHTTPRefusalsOfOtherForms(t *testing.T) {
 		refuse := func(body string, want int) {
 			t.Helper()
 			before := all()
-			must.Equal(t, post(body), want, "%s: %.80s: status", c.method, body)
+			must.Equal(t, posted(t, server, body), want, "%s: %.80s: status", c.method, body)
 			must.Equal(t, all(), before, "%s: %.80s: refused, and it changed something", c.method, body)
 		}
 		for body, want := range c.refused {
@@ -160,7 +172,7 @@ func TestHTTPRefusalsOfOtherForms(t *testing.T) {
 		}
 		for i, body := range c.good {
 			before := all()
-			if code := post(body); code != http.StatusOK || all() == before {
+			if code := posted(t, server, body); code != http.StatusOK || all() == before {
 				t.Errorf("%s: %.80s: status %d, want a change", c.method, body, code)
 			}
 			if visits, epsilon := s.User("a"); visits != 1 || epsilon < c.epsilon || epsilon > c.epsilon*(1+1e-9) {
@@ -179,21 +191,19 @@ func TestHTTPRefusalsOfOtherForms(t *testing.T) {
 		if s = open(t, dir, p); all() != before {
 			t.Errorf("%s: a restart changed\n%s\nto\n%s", c.method, before, all())
 		}
-		server.Close()
 	}
 }
 
 // What is no request of the protocol gets a 404 with a reason, in JSON.
 func TestHTTPUnknownRequests(t *testing.T) {
 	s := open(t, t.TempDir(), protocol(3))
-	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
-	defer server.Close()
+	server := served(t, s, serve.HandlerOptions{})
 	for request, want := range map[string]int{
 		"GET /": 404, "GET /v1/messages": 404, "DELETE /v1/users/a": 404, "POST /v1/state": 404, "GET /v2/plan": 404, "GET /v1/users/": 404,
 		"GET /v1/plan": 200, "GET /v1/state": 200, "GET /v1/users/a": 200,
 	} {
 		method, path, _ := strings.Cut(request, " ")
-		q := must.Get(http.NewRequest(method, server.URL+path, nil))(t)
+		q := must.Get(http.NewRequest(method, server+path, nil))(t)
 		r := must.Get(http.DefaultClient.Do(q))(t)
 		var body map[string]any
 		err := json.NewDecoder(r.Body).Decode(&body)
@@ -214,18 +224,14 @@ func TestLogThatCannotBeWritten(t *testing.T) {
 	before := s.State()
 	serve.BreakLog(s)
 	for _, user := range []string{"b", "c", "b"} {
-		if _, err := s.Submit(ctx, submission(t, s.Plan(), before, user, 2)); !errors.Is(err, serve.ErrUnavailable) {
-			t.Errorf("user %s on a broken log: %v, want ErrUnavailable", user, err)
-		}
+		must.Fail(s.Submit(ctx, submission(t, s.Plan(), before, user, 2)))(t, serve.ErrUnavailable, "user ", user, " on a broken log")
 		if visits, _ := s.User(user); visits != 0 || !slices.Equal(s.State().Model, before.Model) || s.State().Visits != 1 {
 			t.Errorf("a message that is not on disk was counted: %+v", s.State())
 		}
 	}
 	_ = s.Close()
-	text, err := os.ReadFile(filepath.Join(dir, "messages.log"))
-	if err != nil || bytes.Count(text, []byte{'\n'}) != 3 {
-		t.Fatalf("the log has %d lines (%v), want the plan, the begin of a batch and a message", bytes.Count(text, []byte{'\n'}), err)
-	}
+	text := must.Get(os.ReadFile(filepath.Join(dir, "messages.log")))(t)
+	must.Equal(t, bytes.Count(text, []byte{'\n'}), 3, "lines of the log: the plan, the begin of a batch and a message")
 	s = open(t, dir, p)
 	if _, err := s.Submit(ctx, submission(t, s.Plan(), s.State(), "b", 2)); err != nil || s.State().Visits != 2 {
 		t.Errorf("after the restart: %v, %+v", err, s.State())

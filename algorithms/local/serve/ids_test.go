@@ -2,7 +2,6 @@ package serve_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 
 	"dyad/algorithms/local/serve"
@@ -24,9 +23,7 @@ func TestLookAlikeUsers(t *testing.T) {
 	refused := func(s *serve.Service) {
 		t.Helper()
 		for _, user := range []string{"anna", "\uff21nna", " Anna"} {
-			if err := send(s, user); !errors.Is(err, serve.ErrMessage) {
-				t.Errorf("%+q: %v", user, err)
-			}
+			must.FailDo(t, send(s, user), serve.ErrMessage, user)
 		}
 	}
 	refused(s)

@@ -83,9 +83,7 @@ func TestLocalMemoryThroughLinks(t *testing.T) {
 		t.Fatal(first, err)
 	}
 	for _, name := range []string{"real.json", "link.json", "chain.json", "here/real.json", "here/link.json", "far.json", "above.json", "round.json", "up/../real.json", "a/aside/../real.json", filepath.Join(dir, "real.json")} {
-		if again, err := draws(t, name); again != first {
-			t.Errorf("memory %s: another message of the same epoch was drawn:\n%s\n%s, %v", name, first, again, err)
-		}
+		must.Equal(t, must.Get(draws(t, name))(t, name), first, "memory %s: another message of the same epoch", name)
 	}
 	if info, err := os.Lstat(filepath.Join(dir, "link.json")); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link was replaced by a file (%v, %v)", info.Mode(), err)
@@ -107,9 +105,7 @@ func TestLocalMemoryHardLink(t *testing.T) {
 		refusedMemory(t, name, nil, "2 names")
 	}
 	must.Do(t, os.Remove(filepath.Join(dir, "real.json")))
-	if again, err := draws(t, "soft.json"); again != first {
-		t.Errorf("with one name again: %s, %v", again, err)
-	}
+	must.Equal(t, must.Get(draws(t, "soft.json"))(t), first, "with one name again")
 	// A name that appears while a client works is seen before the next message is drawn.
 	m := must.Get(serve.OpenMemory(filepath.Join(dir, "hard.json")))(t)
 	defer m.Close()
@@ -169,7 +165,5 @@ func TestLocalMemoryChanged(t *testing.T) {
 		changed(at, is^1)
 	}
 	must.Do(t, os.WriteFile("m.json", text, 0o600))
-	if again, err := draws(t, "m.json"); again != first {
-		t.Errorf("as it was written: %s, %v", again, err)
-	}
+	must.Equal(t, must.Get(draws(t, "m.json"))(t), first, "as it was written")
 }

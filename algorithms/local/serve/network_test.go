@@ -3,7 +3,6 @@ package serve_test
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -102,20 +101,16 @@ func TestClientOfANetwork(t *testing.T) {
 	p := networkProtocol(20)
 	dir := t.TempDir()
 	s := open(t, filepath.Join(dir, "study"), p)
-	server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{}))
-	defer server.Close()
 	memory := must.Get(serve.OpenMemory(filepath.Join(dir, "memory.json")))(t)
 	defer memory.Close()
-	c := serve.Client{Remote: serve.Remote{URL: server.URL}, User: "ann", Memory: memory, Limits: serve.Limits{Epsilon: 16}, Beat: time.Millisecond}
+	c := serve.Client{Remote: serve.Remote{URL: served(t, s, serve.HandlerOptions{})}, User: "ann", Memory: memory, Limits: serve.Limits{Epsilon: 16}, Beat: time.Millisecond}
 	z := engine.Record{X: []float64{0.5, -0.2, 0.1}, Y: 1}
 	for i, want := range []serve.Outcome{serve.Accepted, serve.Before} {
 		if a, err := c.Answer(context.Background(), z); err != nil || a.Outcome != want || a.Epsilon != 8 || a.Guarantee.Epsilon != 16 {
 			t.Errorf("answer %d: %+v, %v", i+1, a, err)
 		}
 	}
-	if st := s.State(); st.Visits != 1 {
-		t.Errorf("%d messages, want 1", st.Visits)
-	}
+	must.Equal(t, s.State().Visits, 1, "messages")
 	if a, err := c.Draw(context.Background(), serve.PublicPlan(s.Plan()), z); err != nil || a.Outcome != serve.Printed || a.Message == nil {
 		t.Errorf("drawn: %+v, %v", a, err)
 	}

@@ -26,24 +26,10 @@ const networkVersion = 4
 
 // Protocol is the body of GET /v1/plan. It holds everything public about a learning task.
 type Protocol struct {
-	Version       int     `json:"version"` // protocolVersion, or networkVersion
-	Method        string  `json:"method"`
-	Loss          Loss    `json:"loss"`
-	Dim           int     `json:"features"`
-	FeatureNorm   float64 `json:"feature_norm"`
-	Radius        float64 `json:"radius"`
-	Bias          float64 `json:"bias"`
-	L2            float64 `json:"l2"`
-	Users         int     `json:"users"`
-	Epochs        int     `json:"epochs"`
-	Batch         int     `json:"batch"`
-	Epsilon       float64 `json:"epsilon_per_visit"`
-	ResponseShare float64 `json:"response_share"`
-	Pairs         int     `json:"direction_pairs"`
-	Threshold     float64 `json:"threshold"`
-	ThresholdStep float64 `json:"threshold_step"`
-	// Network makes the model a network. It is nil for a linear model.
-	Network *local.Network `json:"network,omitempty"`
+	Version int    `json:"version"` // protocolVersion, or networkVersion
+	Method  string `json:"method"`
+	Loss    Loss   `json:"loss"`
+	local.Protocol
 
 	Guarantee privacy.Guarantee `json:"guarantee"`
 }
@@ -55,11 +41,9 @@ func PublicPlan(p *local.Plan) Protocol {
 		l.Formula, l.Params, l.Clip = e.Formula(), e.Params(), e.Clip()
 	}
 	q := Protocol{
-		Version: protocolVersion, Method: p.Method.String(), Loss: l, Dim: p.Dim, FeatureNorm: p.FeatureNorm,
-		Radius: p.Radius, Bias: p.Bias, L2: p.L2, Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon,
-		ResponseShare: p.ResponseShare, Pairs: p.Pairs, Threshold: p.Threshold, ThresholdStep: p.ThresholdStep,
-		Guarantee: p.Guarantee,
+		Version: protocolVersion, Method: p.Method.String(), Loss: l, Protocol: p.Protocol, Guarantee: p.Guarantee,
 	}
+	q.Protocol.Method, q.Protocol.Loss = 0, nil
 	if p.Network != nil {
 		n := *p.Network
 		q.Version, q.Network = networkVersion, &n
@@ -83,17 +67,13 @@ func (p Protocol) plan() (*local.Plan, error) {
 		return nil, fmt.Errorf("serve: the server uses version %d of the protocol, but this program uses version %d, "+
 			"and version %d for networks", p.Version, protocolVersion, networkVersion)
 	}
-	method, err := local.ParseMethod(p.Method)
-	if err != nil {
+	q := p.Protocol
+	var err error
+	if q.Method, err = local.ParseMethod(p.Method); err != nil {
 		return nil, err
 	}
-	l, err := p.Loss.loss()
-	if err != nil {
+	if q.Loss, err = p.Loss.loss(); err != nil {
 		return nil, err
 	}
-	return local.Protocol{
-		Method: method, Loss: l, Dim: p.Dim, FeatureNorm: p.FeatureNorm, Radius: p.Radius, Bias: p.Bias, L2: p.L2,
-		Users: p.Users, Epochs: p.Epochs, Batch: p.Batch, Epsilon: p.Epsilon, ResponseShare: p.ResponseShare, Pairs: p.Pairs,
-		Threshold: p.Threshold, ThresholdStep: p.ThresholdStep, Network: p.Network,
-	}.Plan()
+	return q.Plan()
 }

@@ -104,9 +104,7 @@ func TestServiceAppliesOnceAndResumes(t *testing.T) {
 	if st := s.State(); !st.Done || st.Visits != 6 {
 		t.Errorf("after two epochs: %+v", st)
 	}
-	if _, err := s.Submit(ctx, serve.Submission{User: "late", Epoch: 3, Takes: true}); !errors.Is(err, serve.ErrFull) {
-		t.Errorf("a message after the end: %v", err)
-	}
+	must.Fail(s.Submit(ctx, serve.Submission{User: "late", Epoch: 3, Takes: true}))(t, serve.ErrFull, "a message after the end")
 }
 
 func TestLogDamage(t *testing.T) {
@@ -153,9 +151,7 @@ func TestLogDamage(t *testing.T) {
 			t.Errorf("a damaged %s of an acknowledged batch was read: %d visits", name, n)
 		}
 	}
-	if _, err := visits(append(slices.Clone(whole), lines[2]...)); err == nil {
-		t.Error("a message that occurs twice in the log was counted twice")
-	}
+	must.Err(visits(append(slices.Clone(whole), lines[2]...)))(t, "a message that occurs twice in the log was counted twice")
 	must.Equal(t, must.Get(visits(whole))(t), 4, "the undamaged log: visits")
 	other := p
 	other.Epsilon = 0.5

@@ -7,10 +7,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,24 +70,18 @@ func TestTokensOfAnotherStudy(t *testing.T) {
 	old := base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 
 	var studies []*serve.Service
-	var servers []*httptest.Server
+	var servers []string
 	for _, users := range []int{20, 21} {
 		s := open(t, t.TempDir(), protocol(users))
-		server := httptest.NewServer(serve.Handler(s, serve.HandlerOptions{Tokens: key}))
-		defer server.Close()
-		studies, servers = append(studies, s), append(servers, server)
+		studies, servers = append(studies, s), append(servers, served(t, s, serve.HandlerOptions{Tokens: key}))
 	}
 	first := must.Get(key.Study(serve.PublicPlan(studies[0].Plan())).Token("alice"))(t)
 	send := func(i int, token string) (int, string) {
 		m := must.Get(json.Marshal(submission(t, studies[i].Plan(), studies[i].State(), "alice", 1)))(t)
-		q := must.Get(http.NewRequest(http.MethodPost, servers[i].URL+"/v1/messages", strings.NewReader(string(m))))(t)
-		q.Header = http.Header{"Content-Type": {"application/json"}, "Dyad-User": {"alice"}, "Authorization": {"Bearer " + token}}
-		r := must.Get(http.DefaultClient.Do(q))(t)
-		defer r.Body.Close()
-		body := must.Get(io.ReadAll(r.Body))(t)
-		return r.StatusCode, string(body)
+		status, refusal := post(t, servers[i], string(m), token)
+		return status, refusal.Code + ": " + refusal.Error
 	}
-	if status, body := send(1, first); status != http.StatusForbidden || !strings.Contains(body, `"code":"token"`) || !strings.Contains(body, "this study") {
+	if status, body := send(1, first); status != http.StatusForbidden || !strings.HasPrefix(body, "token: ") || !strings.Contains(body, "this study") {
 		t.Errorf("a token of another study: %d %s", status, body)
 	}
 	for i := range servers {

@@ -45,9 +45,7 @@ func TestEntries(t *testing.T) {
 			if u, err := url.Parse(f.URL); err != nil || f.URL != "" && (u.Scheme != "https" || u.Host == "") || f.URL == "" && !f.Known() {
 				t.Errorf("%s: address %q", e.Name, f.URL)
 			}
-			if (f.packing() == ".zip") != (f.Member != "") {
-				t.Errorf("%s: member %q of %s", e.Name, f.Member, f.URL)
-			}
+			must.Equal(t, f.packing() == ".zip", f.Member != "", "%s: member %q of %s", e.Name, f.Member, f.URL)
 		}
 	}
 	if _, ok := Find("PIMA"); !ok {

@@ -109,12 +109,8 @@ func TestFetch(t *testing.T) {
 			if got, err := os.ReadFile(filepath.Join(dir, "x")); err != nil || !bytes.Equal(got, data) {
 				t.Errorf("the file differs (%v)", err)
 			}
-			if strings.Join(c.server.requests, ",") != strings.Join(c.requests, ",") {
-				t.Errorf("ranges %q, want %q", c.server.requests, c.requests)
-			}
-			if files, _ := os.ReadDir(dir); len(files) != 1 {
-				t.Errorf("the folder has %v", files)
-			}
+			must.Same(t, c.server.requests, c.requests, "ranges")
+			must.Equal(t, len(must.Get(os.ReadDir(dir))(t)), 1, "files of the folder")
 			// Again: from the cache, without a request.
 			if r, err := f.Fetch(context.Background(), File{Name: "x", URL: url + "/x", SHA256: sum(data)}, dir); err != nil || !r.Cached || !r.Checked || len(c.server.requests) != len(c.requests) {
 				t.Errorf("again: %+v, %v", r, err)
@@ -128,28 +124,19 @@ func TestFetchResumesLater(t *testing.T) {
 	s := &server{content: content(), cuts: 1, etag: `"v1"`}
 	url, dir := start(t, s), t.TempDir()
 	file := File{Name: "x", URL: url + "/x", SHA256: sum(s.content)}
-	_, err := new(Fetcher).Fetch(context.Background(), file, dir)
-	if err == nil || !strings.Contains(err.Error(), "continue") {
-		t.Fatalf("got %v, want an interrupted transfer", err)
-	}
-	if info, err := os.Stat(filepath.Join(dir, "x.part")); err != nil || info.Size() != 32768 {
-		t.Fatalf("the part is %v, %v", info, err)
-	}
+	must.Fail(new(Fetcher).Fetch(context.Background(), file, dir))(t, "continue", "an interrupted transfer")
+	must.Equal(t, must.Get(os.Stat(filepath.Join(dir, "x.part")))(t).Size(), 32768, "bytes of the part")
 	if r, err := new(Fetcher).Fetch(context.Background(), file, dir); err != nil || !r.Checked {
 		t.Errorf("got %+v, %v", r, err)
 	}
-	if s.requests[1] != "bytes=32768-" {
-		t.Errorf("ranges %q", s.requests)
-	}
+	must.Equal(t, s.requests[1], "bytes=32768-", "ranges")
 }
 
 // A file that changed on the server between two calls is fetched anew.
 func TestFetchNewVersion(t *testing.T) {
 	s := &server{content: content(), cuts: 1, etag: `"v1"`}
 	url, dir := start(t, s), t.TempDir()
-	if _, err := new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: url + "/x"}, dir); err == nil {
-		t.Fatal("the first call must be interrupted")
-	}
+	must.Err(new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: url + "/x"}, dir))(t, "the first call must be interrupted")
 	s.content, s.etag = bytes.Repeat([]byte("new"), 30000), `"v2"`
 	r, err := new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: url + "/x"}, dir)
 	if err != nil || r.SHA256 != sum(s.content) || r.Checked {
@@ -194,9 +181,7 @@ func TestFetchErrors(t *testing.T) {
 			}
 			must.Err(os.Stat(filepath.Join(dir, "x")))(t, "a file was kept under its name")
 			if errors.Is(err, ErrWrongContent) {
-				if files, _ := os.ReadDir(dir); len(files) != 0 {
-					t.Errorf("the folder has %v", files)
-				}
+				must.Equal(t, len(must.Get(os.ReadDir(dir))(t)), 0, "files of the folder")
 			}
 		})
 	}
@@ -206,10 +191,7 @@ func TestFetchErrors(t *testing.T) {
 func TestFetchChecksTheCache(t *testing.T) {
 	dir := t.TempDir()
 	must.Do(t, os.WriteFile(filepath.Join(dir, "x"), []byte("other"), 0o600))
-	_, err := new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: "http://localhost/x", SHA256: sum(content())}, dir)
-	if !errors.Is(err, ErrWrongContent) || !strings.Contains(err.Error(), "delete") {
-		t.Errorf("got %v", err)
-	}
+	must.Fail(new(Fetcher).Fetch(context.Background(), File{Name: "x", URL: "http://localhost/x", SHA256: sum(content())}, dir))(t, must.All{ErrWrongContent, "delete"})
 }
 
 func TestFetchUnpacks(t *testing.T) {
@@ -233,17 +215,13 @@ func TestFetchUnpacks(t *testing.T) {
 		got := must.Get(os.ReadFile(r.Path))(t)
 		switch name {
 		case "/bank.zip":
-			if !bytes.Equal(got, content()) {
-				t.Error("the member differs")
-			}
+			must.Same(t, got, content(), "the member")
 		case "/a.gz":
 			if !bytes.Equal(got, c.packed) || r.Bytes != int64(len(content())) {
 				t.Error("gzip must stay, and its content be counted")
 			}
 		default:
-			if r.Bytes != 15 {
-				t.Errorf("bzip2: %q", got)
-			}
+			must.Equal(t, r.Bytes, 15, "bzip2: bytes of %q", got)
 		}
 	}
 }
@@ -252,8 +230,5 @@ func TestFetchCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	s := &server{content: content()}
-	_, err := (&Fetcher{Retries: 3, Pause: time.Hour}).Fetch(ctx, File{Name: "x", URL: start(t, s) + "/x"}, t.TempDir())
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	must.Fail((&Fetcher{Retries: 3, Pause: time.Hour}).Fetch(ctx, File{Name: "x", URL: start(t, s) + "/x"}, t.TempDir()))(t, context.Canceled)
 }

@@ -7,6 +7,7 @@ import (
 
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
+	"dyad/internal/must"
 )
 
 // The code book knows quantities by their names in three languages, in the unit of the name, of the values or of
@@ -38,9 +39,7 @@ func TestCodeBook(t *testing.T) {
 		if s := suggest(&draftColumn{Column: schema.Column{Name: c.name}}, column(c.mean, c.suffix)); s != nil {
 			got = s.Quantity + ": " + s.Text()
 		}
-		if got != c.want {
-			t.Errorf("%s, mean %v%s: %q, want %q", c.name, c.mean, c.suffix, got, c.want)
-		}
+		must.Equal(t, got, c.want, "%s, mean %v%s", c.name, c.mean, c.suffix)
 	}
 	names := map[string]string{}
 	for _, q := range codeBook {
@@ -65,8 +64,6 @@ func TestCodeBook(t *testing.T) {
 		if s := suggestTexts(strings.Fields(texts)); s != nil {
 			got = s.Text()
 		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", texts, got, want)
-		}
+		must.Equal(t, got, want, "%q", texts)
 	}
 }

@@ -17,22 +17,22 @@ import (
 // should score high. If Positive is empty, the class is guessed. With role person, Persons, IDs and
 // MaxRowsPerPerson have the same meaning as in Schema.
 type Answer struct {
-	Role       string      `yaml:"role,omitempty"`
-	Range      []float64   `yaml:"range,omitempty"`
-	Transform  string      `yaml:"transform,omitempty"`
-	Suffix     string      `yaml:"suffix,omitempty"`
-	Prefix     string      `yaml:"prefix,omitempty"`
-	Decimal    string      `yaml:"decimal,omitempty"`
-	Thousands  string      `yaml:"thousands,omitempty"`
-	Date       *DateFormat `yaml:"date,omitempty"`
-	Categories []string    `yaml:"categories,omitempty"`
-	Unknown    string      `yaml:"unknown,omitempty"`
-	Positive   string      `yaml:"positive,omitempty"`
-	Missing    *Missing    `yaml:"missing,omitempty"`
+	Role       string      `json:"role,omitempty"`
+	Range      []float64   `json:"range,omitempty"`
+	Transform  string      `json:"transform,omitempty"`
+	Suffix     string      `json:"suffix,omitempty"`
+	Prefix     string      `json:"prefix,omitempty"`
+	Decimal    string      `json:"decimal,omitempty"`
+	Thousands  string      `json:"thousands,omitempty"`
+	Date       *DateFormat `json:"date,omitempty"`
+	Categories []string    `json:"categories,omitempty"`
+	Unknown    string      `json:"unknown,omitempty"`
+	Positive   string      `json:"positive,omitempty"`
+	Missing    *Missing    `json:"missing,omitempty"`
 
-	Persons          int    `yaml:"persons,omitempty"`
-	IDs              string `yaml:"ids,omitempty"`
-	MaxRowsPerPerson int    `yaml:"max_rows_per_person,omitempty"`
+	Persons          int    `json:"persons,omitempty"`
+	IDs              string `json:"ids,omitempty"`
+	MaxRowsPerPerson int    `json:"max_rows_per_person,omitempty"`
 }
 
 // ParseAnswers parses a file of answers, which maps column names to Answer.

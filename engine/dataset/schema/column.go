@@ -48,73 +48,73 @@ const UnknownOther = "other"
 type Column struct {
 	// Name is the unique name of the column. If the file has column names and Field is empty, Name is also the
 	// name in the file.
-	Name string `yaml:"name" json:"name"`
+	Name string `json:"name"`
 	// Field is the name in the file (header, attribute, key). If it is empty, the name in the file is Name.
-	Field string `yaml:"field,omitempty" json:"field,omitempty"`
+	Field string `json:"field,omitempty"`
 	// Position is the number of the field (CSV without a header) or of the feature, from 1. If all positions of
 	// a CSV schema are 0, the columns are in the order of the list.
-	Position int `yaml:"position,omitempty" json:"position,omitempty"`
+	Position int `json:"position,omitempty"`
 	// Role is RoleFeature (default), RoleLabel, RoleID, RoleGroup, RolePerson or RoleIgnore.
-	Role string `yaml:"role,omitempty" json:"role,omitempty"`
+	Role string `json:"role,omitempty"`
 	// Kind is KindNumeric or KindCategorical for a feature. The comments of these constants describe the
 	// defaults. A label with KindNumeric is graded. All other labels have two classes.
-	Kind string `yaml:"kind,omitempty" json:"kind,omitempty"`
+	Kind string `json:"kind,omitempty"`
 	// Range is the public range [lo, hi] of a numeric feature or label. Both ends are finite, and lo < hi. A
 	// feature outside the range is clamped. A label outside the range is an error.
-	Range []float64 `yaml:"range,omitempty" json:"range,omitempty"`
+	Range []float64 `json:"range,omitempty"`
 	// Transform is the transform of a numeric feature: empty or TransformLog1p.
-	Transform string `yaml:"transform,omitempty" json:"transform,omitempty"`
+	Transform string `json:"transform,omitempty"`
 	// Basis overrides Schema.Basis for this numeric feature.
-	Basis string `yaml:"basis,omitempty" json:"basis,omitempty"`
+	Basis string `json:"basis,omitempty"`
 	// Categories lists the public values of a categorical feature. There are at least two, including the
 	// category added by MissingCategory. Values match as text, or as plain decimal numbers ("2" and "2.0").
-	Categories []string `yaml:"categories,omitempty" json:"categories,omitempty"`
+	Categories []string `json:"categories,omitempty"`
 	// Unknown is UnknownOther or empty. If it is empty, a category that is not listed is an error.
-	Unknown string `yaml:"unknown,omitempty" json:"unknown,omitempty"`
+	Unknown string `json:"unknown,omitempty"`
 	// Suffix is a text that is removed from the end of a number together with blanks before it, e.g. "%" or "mg/l".
-	Suffix string `yaml:"suffix,omitempty" json:"suffix,omitempty"`
+	Suffix string `json:"suffix,omitempty"`
 	// Prefix is a text that is removed from the beginning of a number together with blanks after it, e.g. "€".
-	Prefix string `yaml:"prefix,omitempty" json:"prefix,omitempty"`
+	Prefix string `json:"prefix,omitempty"`
 	// Decimal and Thousands override the fields of CSVOptions for this numeric feature, in every format with
 	// named columns. In a JSON or Parquet file they apply to texts.
-	Decimal   string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
-	Thousands string `yaml:"thousands,omitempty" json:"thousands,omitempty"`
+	Decimal   string `json:"decimal,omitempty"`
+	Thousands string `json:"thousands,omitempty"`
 	// Date declares the column as dates, which are encoded in days. It replaces Range.
-	Date *DateFormat `yaml:"date,omitempty" json:"date,omitempty"`
+	Date *DateFormat `json:"date,omitempty"`
 	// FromData marks the range or the categories of this column as taken from the data. Schema.BoundsFromData
 	// marks all columns.
-	FromData bool `yaml:"from_data,omitempty" json:"from_data,omitempty"`
+	FromData bool `json:"from_data,omitempty"`
 	// KnownFrom names the source of the range or the categories of a feature in words, such as "code book of 2019".
 	// This source is not the data. If KnownFrom is set, the values may be equal to the values that a draft found in
 	// the data.
-	KnownFrom string `yaml:"known_from,omitempty" json:"known_from,omitempty"`
+	KnownFrom string `json:"known_from,omitempty"`
 	// Missing overrides Schema.Missing for this feature.
-	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
+	Missing *Missing `json:"missing,omitempty"`
 	// Positive is the value of the label that is encoded as +1.
-	Positive string `yaml:"positive,omitempty" json:"positive,omitempty"`
+	Positive string `json:"positive,omitempty"`
 	// Negative is the value of the label that is encoded as -1. If Negative is empty, every value other than
 	// Positive is negative. If it is set, every other value is an error.
-	Negative string `yaml:"negative,omitempty" json:"negative,omitempty"`
+	Negative string `json:"negative,omitempty"`
 	// TrimSuffix is a text that is removed from the end of the label before the label is compared, e.g. "." if
 	// one of two files ends its labels with a dot.
-	TrimSuffix string `yaml:"trim_suffix,omitempty" json:"trim_suffix,omitempty"`
+	TrimSuffix string `json:"trim_suffix,omitempty"`
 	// Fold compares labels of two classes without regard to case and surrounding blanks, so that "Ja" and "ja "
 	// are one class.
-	Fold bool `yaml:"fold,omitempty" json:"fold,omitempty"`
+	Fold bool `json:"fold,omitempty"`
 	// Others is OthersDrop or empty. With OthersDrop, rows whose label is neither Positive nor Negative are
 	// left out, so the data set consists of the rows of two classes.
-	Others string `yaml:"others,omitempty" json:"others,omitempty"`
+	Others string `json:"others,omitempty"`
 }
 
 // Missing declares which values mean "not known" and how they are encoded. An empty field is always missing.
 type Missing struct {
 	// Values lists further texts that mean missing. They are matched like categories: "0" also matches 0.0.
-	Values []string `yaml:"values,omitempty" json:"values,omitempty"`
+	Values []string `json:"values,omitempty"`
 	// Policy is MissingError (default), MissingMiddle, MissingValue or
 	// MissingCategory.
-	Policy string `yaml:"policy,omitempty" json:"policy,omitempty"`
+	Policy string `json:"policy,omitempty"`
 	// Value is the number used by MissingValue. It is clamped to the range.
-	Value *float64 `yaml:"value,omitempty" json:"value,omitempty"`
+	Value *float64 `json:"value,omitempty"`
 }
 
 // FieldOf returns the name of the column in the file.
@@ -159,10 +159,10 @@ func (m *Missing) PolicyOf() string {
 type DateFormat struct {
 	// Format is one of YYYY-MM-DD, YYYY/MM/DD, DD.MM.YYYY, DD/MM/YYYY, DD-MM-YYYY and MM/DD/YYYY. Dates may
 	// lack leading zeros. A time of day after the date is ignored.
-	Format string `yaml:"format" json:"format"`
+	Format string `json:"format"`
 	// From and To are the public range, as YYYY-MM-DD. Dates outside the range are clamped.
-	From string `yaml:"from" json:"from"`
-	To   string `yaml:"to" json:"to"`
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 // bounds returns the first and the last day. ok is false unless both are dates and the first is not after the last.

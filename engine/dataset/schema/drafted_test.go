@@ -1,6 +1,10 @@
 package schema
 
-import "testing"
+import (
+	"testing"
+
+	"dyad/internal/must"
+)
 
 // TestSameValues: lists of categories are compared as a file is matched with them, without their order.
 func TestSameValues(t *testing.T) {
@@ -11,9 +15,7 @@ func TestSameValues(t *testing.T) {
 		{[]string{"f", "m"}, []string{"m", "f"}, true}, {[]string{"1.0", "2"}, []string{"1", "2"}, true},
 		{[]string{"f", "m", "d"}, []string{"f", "m"}, false}, {[]string{"f", "M"}, []string{"f", "m"}, false}, {[]string{"1", "3"}, []string{"1", "2"}, false},
 	} {
-		if sameValues(c.a, c.b) != c.same {
-			t.Errorf("%q and %q: %v", c.a, c.b, !c.same)
-		}
+		must.Equal(t, sameValues(c.a, c.b), c.same, "%q and %q", c.a, c.b)
 	}
 }
 

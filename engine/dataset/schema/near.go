@@ -30,7 +30,7 @@ func keysOf(t reflect.Type) (keys []string) {
 		return nil
 	}
 	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		keys = append(append(keys, name), keysOf(t.Field(i).Type)...)
 	}
 	slices.Sort(keys)

@@ -36,116 +36,116 @@ const schemaVersion = 1
 type Schema struct {
 	// Version is the version of the set of schema fields. 0 means 1. A program that does not know the version
 	// refuses the schema.
-	Version int `yaml:"version,omitempty" json:"version,omitempty"`
+	Version int `json:"version,omitempty"`
 	// DataID is the name of the data set in the privacy ledger: 1 to 128 letters, digits, dots, hyphens and
 	// underscores.
-	DataID string `yaml:"data_id" json:"data_id"`
+	DataID string `json:"data_id"`
 	// Description is free text.
-	Description string `yaml:"description,omitempty" json:"description,omitempty"`
+	Description string `json:"description,omitempty"`
 	// Format is one of the formats. If it is empty, Load detects the format of the file among the formats with
 	// the same encoding. Without Features, these are CSV, ARFF, JSON lines and Parquet. With Features and
 	// Dense, they are LIBSVM, NPY, NPZ and IDX. With Features alone, it is LIBSVM.
-	Format string `yaml:"format,omitempty" json:"format,omitempty"`
+	Format string `json:"format,omitempty"`
 	// Public marks the records themselves as public. Runs then charge no privacy budget.
-	Public bool `yaml:"public,omitempty" json:"public,omitempty"`
+	Public bool `json:"public,omitempty"`
 	// BoundsFromData marks all ranges and categories as taken from the data. Every report then states "bounds
 	// not private".
-	BoundsFromData bool `yaml:"bounds_from_data,omitempty" json:"bounds_from_data,omitempty"`
+	BoundsFromData bool `json:"bounds_from_data,omitempty"`
 	// Draft is the name of the draft from which the schema was made, if the draft took values from the data. LoadSchema
 	// marks the values that are still equal to the values of the draft, and then empties Draft. If the memory of the
 	// draft (DraftedEnding) is missing, Draft stays, because it is unknown whether the values were replaced.
-	Draft string `yaml:"draft,omitempty" json:"draft,omitempty"`
+	Draft string `json:"draft,omitempty"`
 	// Persons is the public number of persons, which is the number of distinct ids in the column with role
 	// person. If it is set, the ids are private.
-	Persons int `yaml:"persons,omitempty" json:"persons,omitempty"`
+	Persons int `json:"persons,omitempty"`
 	// IDs is IDsPublic if the ids of persons are public. The number of persons is then public, too.
-	IDs string `yaml:"ids,omitempty" json:"ids,omitempty"`
+	IDs string `json:"ids,omitempty"`
 	// MaxRowsPerPerson is the public cap on the rows of a person. If a person has more rows, only the first
 	// ones in the file are used. 0 means DefaultRowsPerPerson. The cap does not affect the noise.
-	MaxRowsPerPerson int `yaml:"max_rows_per_person,omitempty" json:"max_rows_per_person,omitempty"`
+	MaxRowsPerPerson int `json:"max_rows_per_person,omitempty"`
 	// RowsPerPerson is the maximum number of rows of one person in a schema without role person. Plans then
 	// also state the resulting guarantee for a person. 0 means unknown.
-	RowsPerPerson int `yaml:"rows_per_person,omitempty" json:"rows_per_person,omitempty"`
+	RowsPerPerson int `json:"rows_per_person,omitempty"`
 	// Missing is the policy of feature columns without a policy of their own.
-	Missing *Missing `yaml:"missing,omitempty" json:"missing,omitempty"`
+	Missing *Missing `json:"missing,omitempty"`
 	// Basis is the basis of the numeric features without a basis of their own: BasisNone, BasisAuto, or one of
 	// basisCurve, basisCosine and basisSpike followed by K, as in "curve:6". If it is empty, training uses BasisAuto
 	// and every other use has BasisNone. Features must have names, and d is then at most 512.
-	Basis string `yaml:"basis,omitempty" json:"basis,omitempty"`
+	Basis string `json:"basis,omitempty"`
 	// Interactions lists pairs of names of feature columns. The products of the two columns become additional features.
 	// Each column can be numeric or categorical. Features must have names, and d is then at most 512.
-	Interactions [][]string `yaml:"interactions,omitempty" json:"interactions,omitempty"`
+	Interactions [][]string `json:"interactions,omitempty"`
 	// ChooseInteractions is the number of further pairs that training chooses from the records by a private
 	// mechanism. A model file lists the chosen pairs among Interactions.
-	ChooseInteractions int `yaml:"choose_interactions,omitempty" json:"choose_interactions,omitempty"`
+	ChooseInteractions int `json:"choose_interactions,omitempty"`
 	// CSV holds the options of FormatCSV. They also apply to FormatXLSX, except for delimiter and encoding.
-	CSV CSVOptions `yaml:"csv,omitzero" json:"csv,omitzero"`
+	CSV CSVOptions `json:"csv,omitzero"`
 
 	// Sheet is the name of the sheet to read in a workbook (FormatXLSX). If it is empty, the workbook must have
 	// only one sheet with cells.
-	Sheet string `yaml:"sheet,omitempty" json:"sheet,omitempty"`
+	Sheet string `json:"sheet,omitempty"`
 
 	// IgnoreOthers allows columns of an ARFF, JSON lines or Parquet file that
 	// the schema does not list.
-	IgnoreOthers bool `yaml:"ignore_others,omitempty" json:"ignore_others,omitempty"`
+	IgnoreOthers bool `json:"ignore_others,omitempty"`
 	// Sparse reports whether an NPZ file holds a SciPy CSR matrix (save_npz), which has the arrays data,
 	// indices, indptr and shape instead of X.
-	Sparse bool `yaml:"sparse,omitempty" json:"sparse,omitempty"`
+	Sparse bool `json:"sparse,omitempty"`
 	// Arrays holds the names of the arrays in an NPZ file.
-	Arrays *ArrayNames `yaml:"arrays,omitempty" json:"arrays,omitempty"`
+	Arrays *ArrayNames `json:"arrays,omitempty"`
 	// LabelsFile is the labels file of FormatNPY and FormatIDX, relative to the folder of the data file. If it
 	// is empty, the usual name applies. For IDX, this is the name of the data file with "labels" instead of
 	// "images" and "idx1" instead of "idx3". For NPY, it is the name with "y" instead of a leading "X".
-	LabelsFile string `yaml:"labels_file,omitempty" json:"labels_file,omitempty"`
+	LabelsFile string `json:"labels_file,omitempty"`
 
 	// Features is the number d of features of a file without column names. It is at least 1.
-	Features int `yaml:"features,omitempty" json:"features,omitempty"`
+	Features int `json:"features,omitempty"`
 	// NonZeros is the maximum number of features stored in a row of a sparse LIBSVM file. A row with more
 	// features is an error. 0 means Features.
-	NonZeros int `yaml:"nonzeros,omitempty" json:"nonzeros,omitempty"`
+	NonZeros int `json:"nonzeros,omitempty"`
 	// Range is the public range [lo, hi] of the numbered features that Columns does not list.
-	Range []float64 `yaml:"range,omitempty" json:"range,omitempty"`
+	Range []float64 `json:"range,omitempty"`
 	// Dense stores a LIBSVM file as dense records and scales it like a CSV file. An index that is absent from a
 	// row has the value 0.
-	Dense bool `yaml:"dense,omitempty" json:"dense,omitempty"`
+	Dense bool `json:"dense,omitempty"`
 
 	// Store is StoreFloat64 or StoreFloat32. Empty means StoreFloat64. Store is part of the encoder: a model
 	// rounds the records that it scores in the same way as its training records.
-	Store string `yaml:"store,omitempty" json:"store,omitempty"`
+	Store string `json:"store,omitempty"`
 
 	// Columns lists the columns of the file. If features are numbered, it lists the label, the group and the
 	// features (by Position) whose declaration differs from Range.
-	Columns []Column `yaml:"columns" json:"columns"`
+	Columns []Column `json:"columns"`
 }
 
 // CSVOptions describe delimited text.
 type CSVOptions struct {
 	// Delimiter is one ASCII character, or "tab". If it is empty, the delimiter is a comma.
-	Delimiter string `yaml:"delimiter,omitempty" json:"delimiter,omitempty"`
+	Delimiter string `json:"delimiter,omitempty"`
 	// Header reports whether the first row holds column names. If it does, columns are found by name, in any
 	// order. Otherwise they are found by Column.Position.
-	Header bool `yaml:"header,omitempty" json:"header,omitempty"`
+	Header bool `json:"header,omitempty"`
 	// Comment lists prefixes of lines to skip, e.g. ["#"]. Lines inside quoted fields are not skipped.
-	Comment []string `yaml:"comment,omitempty" json:"comment,omitempty"`
+	Comment []string `json:"comment,omitempty"`
 	// IgnoreOthers allows columns of the file that the schema does not list. It requires a header.
-	IgnoreOthers bool `yaml:"ignore_others,omitempty" json:"ignore_others,omitempty"`
+	IgnoreOthers bool `json:"ignore_others,omitempty"`
 	// Decimal is the decimal separator: "." (the default) or ",".
-	Decimal string `yaml:"decimal,omitempty" json:"decimal,omitempty"`
+	Decimal string `json:"decimal,omitempty"`
 	// Thousands is the separator between groups of three digits: ",", ".", "'" or "space". If it is empty,
 	// numbers have no such separator. If it is set, a number may still be written without separators.
-	Thousands string `yaml:"thousands,omitempty" json:"thousands,omitempty"`
+	Thousands string `json:"thousands,omitempty"`
 	// Encoding is EncodingUTF16 or EncodingWindows1252. If it is empty, the file is UTF-8, or UTF-16 if it
 	// begins with the byte order mark of UTF-16.
-	Encoding string `yaml:"encoding,omitempty" json:"encoding,omitempty"`
+	Encoding string `json:"encoding,omitempty"`
 }
 
 // ArrayNames holds the names of the arrays in an NPZ file. If a name is empty, its default applies.
 type ArrayNames struct {
-	X     string `yaml:"x,omitempty" json:"x,omitempty"`         // array of n x d features; default "X"
-	Y     string `yaml:"y,omitempty" json:"y,omitempty"`         // array of n labels; default "y"
-	Group string `yaml:"group,omitempty" json:"group,omitempty"` // array of n whole numbers; default "group"
+	X     string `json:"x,omitempty"`     // array of n x d features; default "X"
+	Y     string `json:"y,omitempty"`     // array of n labels; default "y"
+	Group string `json:"group,omitempty"` // array of n whole numbers; default "group"
 	// Person is the name of the array with the ids of persons, which are n whole numbers. The default is "person".
-	Person string `yaml:"person,omitempty" json:"person,omitempty"`
+	Person string `json:"person,omitempty"`
 }
 
 // format returns the format as far as the schema alone determines it. If Format is empty, FormatCSV stands for

@@ -1,7 +1,6 @@
 package strictyaml_test
 
 import (
-	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -16,9 +15,7 @@ func TestParseDecodes(t *testing.T) {
 		Name string
 		List []struct{ A int }
 	}
-	if err := strictyaml.Decode(body, &v); err != nil {
-		t.Fatal(strictyaml.Describe(err))
-	}
+	must.Do(t, strictyaml.Decode(body, &v))
 	if v.Name != "!x" || len(v.List) != 2 || v.List[1].A != 2 {
 		t.Fatalf("%+v", v)
 	}
@@ -26,9 +23,7 @@ func TestParseDecodes(t *testing.T) {
 	if err := strictyaml.Decode(body, &other); err == nil || !strings.Contains(strictyaml.Describe(err), "list") {
 		t.Errorf("an unknown key: %v", err)
 	}
-	if _, err := strictyaml.Parse([]byte("# nothing\n")); !errors.Is(err, strictyaml.ErrEmpty) {
-		t.Errorf("empty text: %v", err)
-	}
+	must.Fail(strictyaml.Parse([]byte("# nothing\n")))(t, strictyaml.ErrEmpty, "empty text")
 }
 
 // A value of the wrong kind is named by its place, its key and what is wanted, and not shown.
@@ -98,9 +93,7 @@ func TestParseAllowsLevels(t *testing.T) {
 		indented(strictyaml.MaxLevels - 1),
 		"a:\n  - b: [1, 2]\n    c: {d: e}\nf: 1\ng:\n- h: 1\n- i: 2\n",
 	} {
-		if _, err := strictyaml.Parse([]byte(text)); err != nil {
-			t.Errorf("%.60q: %v", text, err)
-		}
+		must.Check(strictyaml.Parse([]byte(text)))(t, text)
 	}
 }
 

@@ -4,7 +4,6 @@ package mpi
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -27,16 +26,12 @@ func TestHungCall(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), c.limit)
 		release := make(chan bool)
 		err := team.do(ctx, "MPI_Nothing", c.deadline, func() int32 { <-release; return 0 })
-		if !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", name, err, c.want)
-		}
+		must.FailDo(t, err, c.want, name)
 		must.ErrDo(t, team.do(context.Background(), "MPI_Nothing", 0, func() int32 { t.Error("called"); return 0 }), "%s: a call after the team was lost", name)
 		close(release)
 		cancel()
 	}
 	team := &Team{calls: make(chan call)}
 	go team.thread()
-	if err := team.do(context.Background(), "MPI_Nothing", time.Minute, func() int32 { return 13 }); err == nil {
-		t.Error("a failed call is no error")
-	}
+	must.ErrDo(t, team.do(context.Background(), "MPI_Nothing", time.Minute, func() int32 { return 13 }), "a failed call is no error")
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func set(variables map[string]string) func(string) string {
@@ -20,13 +22,9 @@ func TestLibraries(t *testing.T) {
 		if got := libraries(set(variables)); got[0] != first || len(got) != 5 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 5 {
 			t.Errorf("%v: %q, want %s first", variables, got, first)
 		}
-		if n := started(set(variables)); n != 3 {
-			t.Errorf("%v: %d processes, want 3", variables, n)
-		}
+		must.Equal(t, started(set(variables)), 3, "%v: processes", variables)
 	}
-	if n := started(set(nil)); n != 0 {
-		t.Errorf("%d processes without a launcher", n)
-	}
+	must.Equal(t, started(set(nil)), 0, "processes without a launcher")
 }
 
 // Every interface has all of its constants, and no two are alike.

@@ -21,9 +21,7 @@ func TestRun(t *testing.T) {
 	o := Options{Records: 40, Runs: 2, Workers: 2}
 	must.Do(t, Run(context.Background(), o, func(l Line) error { lines = append(lines, l); return nil }))
 	perVariant := 11
-	if want := perVariant*len(kernels.Variants()) + 2; len(lines) != want {
-		t.Errorf("%d lines, want %d", len(lines), want)
-	}
+	must.Equal(t, len(lines), perVariant*len(kernels.Variants())+2, "lines")
 	for _, l := range lines {
 		if !(l.Seconds > 0) || !(l.Least > 0 && l.Least <= l.Seconds) || !(l.Rate > 0) || l.N != 40 || l.Unit == "" || l.Workers != 2 {
 			t.Errorf("%+v", l)
