@@ -96,6 +96,7 @@ func TestWorkDoesNotDependOnLabels(t *testing.T) {
 // TestBindRefusesMoreLabels: with more labels than planned for the tables would be wrong.
 func TestBindRefusesMoreLabels(t *testing.T) {
 	r := must.Get(engine.NewRecords(make([]float64, 6), []float64{-1, 0, 1, 1, 0, -1}, 1, engine.UnitBounds()))(t)
+	wide := must.Get(engine.NewRecords(make([]float64, 18), r.Labels(), 3, engine.UnitBounds()))(t) // its scores are bound
 	for limit, ok := range map[int]bool{0: false, 2: false, 3: true, 6: true, engine.AnyLabels: true} {
 		p := engine.Problem{N: 6, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: limit}
 		k := must.Get(Backend{}.Plan(p))(t)
@@ -104,6 +105,12 @@ func TestBindRefusesMoreLabels(t *testing.T) {
 		}
 		if err := p.Fits(r); (err == nil) != ok {
 			t.Errorf("limit %d: Fits says %v", limit, err)
+		}
+		if _, err := BindScores(k, wide); (err == nil) != ok {
+			t.Errorf("limit %d: BindScores says %v", limit, err)
+		}
+		if _, err := BindScores(k, wide.Shard(0, 3)); err == nil {
+			t.Errorf("limit %d: BindScores takes a part of the records", limit)
 		}
 	}
 	p := engine.Problem{N: 6, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: -2}

@@ -89,8 +89,6 @@ func (k *momentsKernel) on() Backend { return k.backend }
 
 func (k *momentsKernel) programs() []string { return []string{"rows", "clipped"} }
 
-func (k *momentsKernel) visited([]float64) int64 { return 0 }
-
 // work counts every read of a number, and counts products of two entries as pairs.
 func (k *momentsKernel) work() (work, string) {
 	n, d := float64(k.problem.N), k.problem.D

@@ -140,11 +140,11 @@ var forUsers = []string{
 	"autodiff.Atan", "autodiff.Erf", "autodiff.Hazard", "autodiff.LogNormCDF", "autodiff.NormCDF", "autodiff.Where", // losses without text
 	"autodiff.Function.DDPhi", "autodiff.Properties.CurvatureGap",
 	"autodiff/gorgonia.FromGraph", "engine/tensors.FromRecords", "engine/tensors.ToRecords", // the way from and to Gorgonia
-	"algorithms/local/serve.ErrInput", "algorithms/audit.Charged",
+	"algorithms/local/serve.ErrInput",
 	"privacy/account.RDP.Divergence", "privacy/account.ZCDP.Rho", // to compare with other accountants
 	"engine/cuda/driver.DynamicShared", "engine/cuda/driver.LocalBytes", "engine/cuda/driver.MaxThreads", "engine/cuda/driver.Registers", "engine/cuda/driver.SharedBytes", // of CUDA
 	// Tests of another package compare with them.
-	"engine.Records.InFile", "kernels.ExponentError", "kernels.ReciprocalError", "privacy/internal/sampler.BitsFrom", "algorithms/audit.RatioLower",
+	"engine.Records.InFile", "kernels.ExponentError", "kernels.ReciprocalError", "privacy/internal/sampler.BitsFrom",
 }
 
 // TestNoExportIsForTestsAlone: what nobody but tests uses is deleted, or lives in a test.
