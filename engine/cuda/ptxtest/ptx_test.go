@@ -3,7 +3,6 @@ package ptxtest
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"dyad/internal/must"
@@ -35,18 +34,6 @@ func program(body string) string {
 		"\tmov.u64 %rd3, part;\n\tadd.s64 %rd4, %rd3, %rd1;\n" + body + "\n\tret;\n}\n"
 }
 
-// fault parses and runs a program, which must fail with an error that contains want, or not at all.
-func fault(t *testing.T, name, text, want string, run func(k *kit) error) {
-	t.Helper()
-	m, err := Parse(text)
-	if err == nil {
-		err = run(&kit{t: t, module: m})
-	}
-	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-		t.Errorf("%s: %v, want %q", name, err, want)
-	}
-}
-
 // TestFaultsAreFound: what a GPU would do silently is an error here.
 func TestFaultsAreFound(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
@@ -67,7 +54,7 @@ func TestFaultsAreFound(t *testing.T) {
 		{"undeclared register", "mov.u32 %r9, 1;", "not declared"},
 		{"missing label", "bra $nowhere;", "no label"},
 	} {
-		fault(t, c.name, program(c.body), c.want, func(k *kit) error { return k.Run(k.module, "k", 1, 1, k.Alloc(256)) })
+		Fault(t, c.name, program(c.body), nil, c.want, func(k *Kit) error { return k.Run(k.Module, "k", 1, 1, k.Alloc(256)) })
 	}
 }
 

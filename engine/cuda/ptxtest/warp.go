@@ -49,7 +49,7 @@ func (p *parser) collective(i *instruction, operands []string) error {
 // advanceWarp runs the lanes of a warp to their ends or past the next barrier.
 //
 //go:norace
-func (b *block) advanceWarp(w int) error {
+func (b *Block) advanceWarp(w int) error {
 	first := w * lanes
 	warpThreads := b.threads[first:min(first+lanes, len(b.threads))]
 	for started := false; ; started = true {
@@ -83,10 +83,10 @@ func (b *block) advanceWarp(w int) error {
 				b.code[at].line)
 		}
 		var err error
-		if i := &b.code[at]; i.kind == matrix {
-			err = b.warps[w].run(b, warpThreads, i)
+		if i := &b.code[at]; i.kind == foreign {
+			err = i.foreign.Run(b, first)
 		} else {
-			err = b.together(warpThreads, i)
+			err = b.together(first, i)
 		}
 		if err != nil {
 			return fmt.Errorf("warp %d, line %d: %w", w, b.code[at].line, err)
@@ -101,22 +101,22 @@ func (b *block) advanceWarp(w int) error {
 // together runs a collective instruction.
 //
 //go:norace
-func (b *block) together(threads []state, i *instruction) error {
+func (b *Block) together(first int, i *instruction) error {
 	c := collectives[i.name]
 	var v [lanes][16]uint64
-	for lane := range threads {
-		s := &threads[lane]
+	for lane := range lanes {
+		s := &b.threads[first+lane]
 		for k, r := range i.many {
-			if k >= c.results && s.set[r]&known == 0 {
+			if k >= c.results && !s.set[r] {
 				return fmt.Errorf("an operand of %s is not set in lane %d", i.name, lane)
 			}
 			v[lane][k] = s.registers[r]
 		}
 	}
 	c.run(&v, b.Skew)
-	for lane := range threads {
+	for lane := range lanes {
 		for k, r := range i.many[:c.results] {
-			if err := threads[lane].put(i, r, v[lane][k]); err != nil {
+			if err := b.put(first+lane, i, r, v[lane][k]); err != nil {
 				return err
 			}
 		}

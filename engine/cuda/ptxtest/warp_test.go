@@ -139,9 +139,9 @@ func (c mmaCase) run(t *testing.T, a placement, skew float64) float64 {
 			words[l*16+10+e] = math.Float32bits(float32(C[row][column]))
 		}
 	}
-	k := newKit(t, warpProgram(mmaInstruction(c.shape)))
+	k := NewKit(t, warpProgram(mmaInstruction(c.shape)), nil)
 	k.Skew = skew
-	k.fill(words, "warp", 1, 1)
+	k.Fill(words, "warp", 1, 1)
 	var worst float64
 	for l := range 32 {
 		for e := range 4 {
@@ -194,10 +194,10 @@ func TestTensorConversions(t *testing.T) {
 			t.Errorf("tf32(%v) is %v, want %v", v, got, want)
 		}
 	}
-	k := newKit(t, warpProgram("\tcvt.rn.bf16x2.f32 %r10, %r0, %r1;\n\tcvt.rna.tf32.f32 %r11, %r0;\n"))
+	k := NewKit(t, warpProgram("\tcvt.rn.bf16x2.f32 %r10, %r0, %r1;\n\tcvt.rna.tf32.f32 %r11, %r0;\n"), nil)
 	words := make([]uint32, 32*16)
 	words[0], words[1] = math.Float32bits(1+0x1p-11), math.Float32bits(3)
-	k.fill(words, "warp", 1, 1)
+	k.Fill(words, "warp", 1, 1)
 	if words[10] != 0x3f804040 || words[11] != math.Float32bits(1+0x1p-10) {
 		t.Errorf("got %#x and %#x", words[10], words[11])
 	}
@@ -205,9 +205,9 @@ func TestTensorConversions(t *testing.T) {
 
 // TestExchange: each lane gets the value of its partner.
 func TestExchange(t *testing.T) {
-	k := newKit(t, warpProgram("\tshfl.sync.bfly.b32 %r10, %r14, 4, 31, -1;\n"))
+	k := NewKit(t, warpProgram("\tshfl.sync.bfly.b32 %r10, %r14, 4, 31, -1;\n"), nil)
 	words := make([]uint32, 32*16)
-	k.fill(words, "warp", 1, 1)
+	k.Fill(words, "warp", 1, 1)
 	for l := range 32 {
 		if got := words[l*16+10]; got != uint32(l^4) {
 			t.Fatalf("lane %d has %d", l, got)
@@ -225,24 +225,24 @@ func TestWarpDefects(t *testing.T) {
 		"a vector elsewhere": {"\tmov.b64 %rd3, {%r1, %r2};\n", "with a vector"},
 		"a predicate":        {"\tsetp.lt.u32 %p0, %r14, 7;\n\t@%p0 " + strings.TrimSpace(shuffle) + "\n", "predicate"},
 	} {
-		fault(t, name, warpProgram(c[0]), strings.Replace(c[1], "7 of", "25 of", 1), func(k *kit) error { return k.Run(k.module, "warp", 1, 1, k.in(make([]uint32, 32*16))) })
+		Fault(t, name, warpProgram(c[0]), nil, strings.Replace(c[1], "7 of", "25 of", 1), func(k *Kit) error { return k.Run(k.Module, "warp", 1, 1, k.In(make([]uint32, 32*16))) })
 	}
 }
 
 // TestVectorAlignment: a vector of words at an address that is aligned to a word only.
 func TestVectorAlignment(t *testing.T) {
 	for offset, bad := range map[int]bool{0: false, 4: true, 16: false} {
-		k := newKit(t, warpProgram(fmt.Sprintf("\tld.global.nc.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%rd2+%d];\n", offset)))
+		k := NewKit(t, warpProgram(fmt.Sprintf("\tld.global.nc.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%rd2+%d];\n", offset)), nil)
 		words := make([]uint32, 32*16+4)
 		for i := range words {
 			words[i] = uint32(i)
 		}
-		at := k.in(words)
-		err := k.Run(k.module, "warp", 1, 1, at)
+		at := k.In(words)
+		err := k.Run(k.Module, "warp", 1, 1, at)
 		if bad != (err != nil) {
 			t.Errorf("offset %d: %v", offset, err)
 		}
-		if k.out(at, words); err == nil && (words[10] != uint32(offset/4) || words[13] != uint32(offset/4+3)) {
+		if k.Out(at, words); err == nil && (words[10] != uint32(offset/4) || words[13] != uint32(offset/4+3)) {
 			t.Errorf("offset %d: got %v", offset, words[10:14])
 		}
 	}
