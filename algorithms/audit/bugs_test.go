@@ -84,9 +84,7 @@ func TestRepeatedNoiseIsCounted(t *testing.T) {
 		}
 		return runs
 	}
-	if n := audit.Repeated(observations(func(i int) *privacy.Source { return privacy.NewSeededSource(uint64(i)) })); n != 0 {
-		t.Errorf("%d fresh noise vectors repeat", n)
-	}
+	must.Equal(t, audit.Repeated(observations(func(i int) *privacy.Source { return privacy.NewSeededSource(uint64(i)) })), 0, "... fresh noise vectors repeat")
 	if n := audit.Repeated(observations(func(int) *privacy.Source { return privacy.NewSeededSource(1) })); n < 100 {
 		t.Errorf("%d of 200 equal noise vectors are found", n)
 	}

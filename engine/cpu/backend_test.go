@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -189,16 +188,12 @@ func TestManyChunks(t *testing.T) {
 					first = dst
 					bounds += bound
 				}
-				if !slices.Equal(dst, first) {
-					t.Errorf("%v over %T: %d workers give %v, 1 gives %v", method, pairs, workers, dst, first)
-				}
+				must.Same(t, dst, first, "%v over %T: %d workers give", method, pairs, workers)
 			}
 			results = append(results, first)
 		}
 		if len(results) == 2 {
-			if diff := distance(results[0], results[1]); diff > bounds {
-				t.Errorf("%T: the methods differ by %v, their bounds add up to %v", pairs, diff, bounds)
-			}
+			must.Within(t, distance(results[0], results[1]), 0, bounds, "%T: the methods differ by", pairs)
 		}
 	}
 }

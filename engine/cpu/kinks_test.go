@@ -150,9 +150,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 			}
 		}
 	}
-	if diff := distance(whole, total); !(diff <= limit+float64(n*n)*0x1p-44) {
-		t.Errorf("%s: the sum over all pairs is %v from that of its pairs, limit %v", name, diff, limit)
-	}
+	must.Within(t, distance(whole, total), 0, limit+float64(n*n)*0x1p-44, "%s: the sum over all pairs is ... from that of its pairs, limit %v", name, limit)
 	prefix, limit := sum(x, y, engine.PrefixPairs{T: n - 1})
 	clear(total)
 	for i := range n - 1 {
@@ -162,9 +160,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 			total[k] += pair[k]
 		}
 	}
-	if diff := distance(prefix, total); !(diff <= limit+float64(n)*0x1p-44) {
-		t.Errorf("%s: the sum over a prefix is %v from that of its pairs, limit %v", name, diff, limit)
-	}
+	must.Within(t, distance(prefix, total), 0, limit+float64(n)*0x1p-44, "%s: the sum over a prefix is ... from that of its pairs, limit %v", name, limit)
 }
 
 // twoRows repeats the first two rows of x, with labels 1 and -1.
@@ -325,9 +321,7 @@ func TestNeighboursAtKinks(t *testing.T) {
 							ratio := movesAtKink(t, cpu.Backend{Variant: v}, p, pairs)
 							name := fmt.Sprintf("metric %v, %T", metric, pairs)
 							worst[name] = max(worst[name], ratio)
-							if !(ratio <= 1) {
-								t.Errorf("%s, m = %v, form %d, n = %d, %v: moved %.4g of what is certified", name, m, form, n, v, ratio)
-							}
+							must.Within(t, ratio, 0, 1, "%s, m = %v, form %d, n = %d, %v: moved ... of what is certified", name, m, form, n, v)
 						}
 					}
 				}

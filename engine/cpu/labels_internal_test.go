@@ -78,9 +78,7 @@ func TestWorkDoesNotDependOnLabels(t *testing.T) {
 			if first == "" {
 				first = got
 			}
-			if got != first {
-				t.Errorf("limit %d, labels %s: %s; other labels: %s", c.limit, name, got, first)
-			}
+			must.Equal(t, got, first, "limit %d, labels %s", c.limit, name)
 			// Control: tables for the labels that occur, as many as there are.
 			if c.limit != engine.AnyLabels && name == "one class" {
 				e := bind()

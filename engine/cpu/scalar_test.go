@@ -225,9 +225,7 @@ func TestRoughSlopesAreClamped(t *testing.T) {
 		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
 			dst, roundoff := sumOver(t, cpu.Backend{}, p, r, p.Domain().Start(), pairs)
 			norm := distance(dst, make([]float64, len(dst)))
-			if most := float64(pairs.Len())*c.Lipschitz + roundoff; !(norm <= most) {
-				t.Errorf("%s over %T: norm %v, the constants allow %v", loss.Name(), pairs, norm, most)
-			}
+			must.Within(t, norm, 0, float64(pairs.Len())*c.Lipschitz+roundoff, "%s over %T: norm", loss.Name(), pairs)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -105,9 +104,7 @@ func TestAutoIsOfTheResults(t *testing.T) {
 	}
 	var got Models
 	must.Do(t, json.Unmarshal(measuredModels, &got))
-	if !reflect.DeepEqual(got, want) {
-		t.Error("engine/cuda/auto.json is not of the files in bench/results/gpu: run this test with DYAD_AUTO_OUT=auto.json")
-	}
+	must.Same(t, got, want, "engine/cuda/auto.json is not of the files in bench/results/gpu: run this test with DYAD_AUTO_OUT=auto.json")
 }
 
 // madeUp is a result in which the GPU has a fixed time and is ten times as fast as the CPU
@@ -282,9 +279,7 @@ func TestTuned(t *testing.T) {
 		if tuned(); launches() == 0 {
 			t.Errorf("%s: its times were taken", what)
 		}
-		if strings.Contains(string(file), "Other GPU") != (what == "another GPU") {
-			t.Errorf("%s:\n%s", what, file)
-		}
+		must.Equal(t, strings.Contains(string(file), "Other GPU"), what == "another GPU", "%s:\n%s", what, file)
 	}
 	// A GPU that fails is an error, and nothing is kept of it.
 	file = nil

@@ -195,9 +195,7 @@ func TestAgainstCPU(t *testing.T) {
 			bound += k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 		}
 		diff, norm := apartBy(sums[0], sums[1]), norm2(sums[0])
-		if !(diff <= bound) {
-			t.Errorf("%+v: the difference %g is above both bounds, %g", c, diff, bound)
-		}
+		must.Within(t, diff, 0, bound, "%+v: the difference ... is above both bounds", c)
 		t.Logf("%+v: relative difference %.2g, bound %.2g", c, diff/norm, bound/norm)
 	}
 }

@@ -207,10 +207,7 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	for i, w := range roots {
 		roots[i] = math.Sqrt(w)
 	}
-	if err := e.fill(k.backend.Device, func(c *job) { e.load(c, r, shares, roots) }); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return e, e.fill(k.backend.Device, func(c *job) { e.load(c, r, shares, roots) })
 }
 
 // countPositives sets positives from shares, the labels divided by their bound, and the weights of rows. It

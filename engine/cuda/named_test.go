@@ -68,9 +68,7 @@ func TestForecast(t *testing.T) {
 	if f, ok := ForecastOf(again); !ok || !f.Measured || f.Seconds != 3 {
 		t.Errorf("%+v", f)
 	}
-	if s := again.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 2}}).Seconds; s != 0 {
-		t.Errorf("a prefix takes %g s", s)
-	}
+	must.Equal(t, again.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 2}}).Seconds, 0, "a prefix takes ... s")
 	p.Groups = []int{5e5, 5e5}
 	if _, f := forecastOn(t, "h200", p, AnyMethod, 0); f.Seconds != 0 || f.Memory == 0 {
 		t.Errorf("groups: %+v", f)

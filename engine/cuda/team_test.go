@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -302,8 +301,6 @@ func TestTeamsRefuse(t *testing.T) {
 			}
 		}
 		whole, half := one.(planned).bytes()-driverBytes-64<<20, shared.(planned).bytes()-driverBytes-64<<20
-		if part := float64(half) / float64(whole); math.Abs(part-0.5) > 0.1 {
-			t.Errorf("%s: a rank of two holds %.2f of the bytes of one GPU", one.Method(), part)
-		}
+		must.Near(t, float64(half)/float64(whole), 0.5, 0.1, "%s: a rank of two holds ... of the bytes of one GPU", one.Method())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -204,9 +205,7 @@ func TestFusedPasses(t *testing.T) {
 			t.Fatalf("%+v: scores %v, want %v", c, got, s)
 		}
 		for i := range part {
-			if !(math.Abs(part[i]-want[i]) <= float64(chunk)*0x1p-50) {
-				t.Errorf("%+v: moment %d of part %d is %v, want %v", c, i%32, i/32, part[i], want[i])
-			}
+			must.Near(t, part[i], want[i], float64(chunk)*0x1p-50, "%+v: moment %d of part %d", c, i%32, i/32)
 		}
 		v := make([]float64, c.n)
 		k.Fill(v, "series", len(parts)/3, 1, sAt, coefsAt, table, uint64(c.terms), scale)

@@ -71,9 +71,7 @@ func TestScopes(t *testing.T) {
 func TestFused(t *testing.T) {
 	// 1 + 2^-24 + 2^-60 rounds up; rounded to float64 first it is a tie, down.
 	a, b, c := float32(0x1p-30), float32(0x1p-30), float32(1+0x1p-23)
-	if got := fused(a, b, c); got != c {
-		t.Errorf("got %x", got)
-	}
+	must.Equal(t, fused(a, b, c), c, "got")
 	if got, naive := fused(0x1.000002p-24, 0x1.fffffep-1, 1), float32(math.FMA(0x1.000002p-24, 0x1.fffffep-1, 1)); got != 1+0x1p-23 || naive != 1 && naive != got {
 		t.Errorf("got %x, naive %x", got, naive)
 	}
@@ -117,15 +115,11 @@ func TestConversions(t *testing.T) {
 		v    float64
 		want int64
 	}{{1.9, 1}, {-1.9, -1}, {-0.5, 0}, {0x1p62, 1 << 62}, {1e300, math.MaxInt64}, {-1e300, math.MinInt64}, {math.NaN(), math.MinInt64}} {
-		if got := int64(operations["cvt.rzi.s64.f64"](bits64(c.v), 0, 0)); got != c.want {
-			t.Errorf("%v becomes %d, want %d", c.v, got, c.want)
-		}
+		must.Equal(t, int64(operations["cvt.rzi.s64.f64"](bits64(c.v), 0, 0)), c.want, "%v", c.v)
 	}
 	nan, one := bits64(math.NaN()), bits64(1)
 	for name, want := range map[string]uint64{"le": 0, "leu": 1, "gt": 0, "gtu": 1, "lt": 0, "ltu": 1, "ge": 0, "geu": 1} {
-		if got := operations["setp."+name+".f64"](nan, one, 0); got != want {
-			t.Errorf("setp.%s of NaN is %d", name, got)
-		}
+		must.Equal(t, operations["setp."+name+".f64"](nan, one, 0), want, "setp.%s of NaN", name)
 	}
 	if f := operations["setp.leu.f64"]; f(one, bits64(2), 0) != 1 || f(bits64(2), one, 0) != 0 {
 		t.Error("setp.leu of numbers is wrong")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -78,14 +79,10 @@ func TestWeightedSums(t *testing.T) {
 					want += x[i*c.d+a] * v[i]
 					size += math.Abs(x[i*c.d+a] * v[i])
 				}
-				if got := part[g*c.d+a]; !(math.Abs(got-want) <= size*1e-14) {
-					t.Errorf("%+v: part %d of column %d is %v, want %v", c, g, a, got, want)
-				}
+				must.Near(t, part[g*c.d+a], want, size*1e-14, "%+v: part %d of column %d", c, g, a)
 				total += want
 			}
-			if !(math.Abs(sum[a]-total) <= 1e-11) {
-				t.Errorf("%+v: column %d is %v, want %v", c, a, sum[a], total)
-			}
+			must.Near(t, sum[a], total, 1e-11, "%+v: column %d", c, a)
 		}
 	}
 }
@@ -102,9 +99,7 @@ func TestPartialSumsAreOwnOnly(t *testing.T) {
 	after, _ := rows.parts(x, v, d, 1, 8, 3)
 	for g := range len(before) / d {
 		for a := range d {
-			if same := math.Float64bits(before[g*d+a]) == math.Float64bits(after[g*d+a]); same != (g != 1) {
-				t.Errorf("sums of part %d: the same is %v", g, same)
-			}
+			must.Equal(t, math.Float64bits(before[g*d+a]) == math.Float64bits(after[g*d+a]), g != 1, "sums of part %d: the same", g)
 		}
 	}
 	near := NewKit(t, kernels.PTX("nearlinear"), nil)

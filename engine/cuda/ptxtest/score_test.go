@@ -112,9 +112,7 @@ func TestTermsArePartnersOnly(t *testing.T) {
 			t.Errorf("row %d is %d, its terms sum to %d", i, row[i], sum)
 		}
 	}
-	if !slices.Equal(col, wantCol) {
-		t.Errorf("columns are %d, their terms sum to %d", col, wantCol)
-	}
+	must.Same(t, col, wantCol, "columns")
 	if differ < 20 {
 		t.Errorf("with another partner %d terms differ", differ)
 	}
@@ -152,9 +150,7 @@ func TestLargeProducts(t *testing.T) {
 		}
 		return worst
 	}
-	if far := worst(24/math.Ln2, 62); far > 6*0x1p-24 {
-		t.Errorf("off by %g", far)
-	}
+	must.Within(t, worst(24/math.Ln2, 62), 0, 6*0x1p-24, "off by")
 	for _, c := range [][2]float64{{36 / math.Ln2, 62}, {24 / math.Ln2, 102}} {
 		if far := worst(c[0], c[1]); far < 0.01 {
 			t.Errorf("exponents up to %.1f, padding 2^%v: off by %g only", c[0], c[1], far)
@@ -217,9 +213,7 @@ func TestLogisticCounts(t *testing.T) {
 			all += n
 		}
 	}
-	if per := float64(k.Counts["rcp.approx.ftz.f32"]) / pairs; per != 0.5 {
-		t.Errorf("%v reciprocals a pair, want 0.5", per)
-	}
+	must.Equal(t, float64(k.Counts["rcp.approx.ftz.f32"])/pairs, 0.5, "... reciprocals a pair")
 	if per := float64(all) / pairs; per > 6 {
 		t.Errorf("%.2f instructions a pair, want at most 6", per)
 	} else {

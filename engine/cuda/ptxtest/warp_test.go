@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // warpProgram runs instructions on registers of each lane: %r0 to %r9 are words 0 to 9 of
@@ -161,9 +163,7 @@ func (c mmaCase) run(t *testing.T, a placement, skew float64) float64 {
 // tensor cores at their assumed error, differ from it.
 func TestMMA(t *testing.T) {
 	for _, c := range mmaCases {
-		if e := c.run(t, c.a, 0); !(e <= 0x1p-24) {
-			t.Errorf("%s: error %g", c.shape, e)
-		}
+		must.Within(t, c.run(t, c.a, 0), 0, 0x1p-24, "%s: error", c.shape)
 		if e, most := c.run(t, c.a, 1), productError(c.depth); !(e > most/2 && e <= most+0x1p-24) {
 			t.Errorf("%s: error %g at the assumed one of %g", c.shape, e, most)
 		}
@@ -185,14 +185,10 @@ func TestTensorConversions(t *testing.T) {
 	for v, want := range map[float32]float32{
 		1: 1, 1 + 0x1p-8: 1, 1 + 0x1p-8 + 0x1p-20: 1 + 0x1p-7, 1 + 0x3p-8: 1 + 0x1p-6, -0x1.ffp0: -2, 0x1p-130: 0x1p-130,
 	} {
-		if got := math.Float32frombits(bf16(v) << 16); got != want {
-			t.Errorf("bf16(%v) is %v, want %v", v, got, want)
-		}
+		must.Equal(t, math.Float32frombits(bf16(v)<<16), want, "bf16(%v)", v)
 	}
 	for v, want := range map[float32]float32{1: 1, 1 + 0x1p-11: 1 + 0x1p-10, 1 + 0x1p-12: 1, -1 - 0x1p-11: -1 - 0x1p-10} {
-		if got := f32(roundTF32(math.Float32bits(v))); got != want {
-			t.Errorf("tf32(%v) is %v, want %v", v, got, want)
-		}
+		must.Equal(t, f32(roundTF32(math.Float32bits(v))), want, "tf32(%v)", v)
 	}
 	k := NewKit(t, warpProgram("\tcvt.rn.bf16x2.f32 %r10, %r0, %r1;\n\tcvt.rna.tf32.f32 %r11, %r0;\n"), nil)
 	words := make([]uint32, 32*16)
@@ -239,9 +235,7 @@ func TestVectorAlignment(t *testing.T) {
 		}
 		at := k.In(words)
 		err := k.Run(k.Module, "warp", 1, 1, at)
-		if bad != (err != nil) {
-			t.Errorf("offset %d: %v", offset, err)
-		}
+		must.Equal(t, bad, err != nil, "offset %d: %v", offset, err)
 		if k.Out(at, words); err == nil && (words[10] != uint32(offset/4) || words[13] != uint32(offset/4+3)) {
 			t.Errorf("offset %d: got %v", offset, words[10:14])
 		}
