@@ -42,16 +42,11 @@ func TestPlanChoosesByPublicNumbers(t *testing.T) {
 		{cpu.Direct, 1000000, 1, "direct"},
 		{cpu.NearLinear, 3, 1, "near-linear"},
 	} {
-		k, err := cpu.Backend{Method: c.method}.Plan(problem(c.n, 5, c.radius))
-		if err != nil || k.Method() != c.want {
-			t.Errorf("%v n=%d r=%v: %v, %v, want %s", c.method, c.n, c.radius, k, err, c.want)
-		}
+		must.Equal(t, must.Get(cpu.Backend{Method: c.method}.Plan(problem(c.n, 5, c.radius)))(t).Method(), c.want, "%v n=%d r=%v", c.method, c.n, c.radius)
 	}
 	p := problem(100000, 5, 1)
 	p.Loss = scoreOnly{engine.Logistic{}}
-	if k, err := (cpu.Backend{}).Plan(p); err != nil || k.Method() != "direct" {
-		t.Errorf("a loss without StripBound: %v, want direct", err)
-	}
+	must.Equal(t, must.Get((cpu.Backend{}).Plan(p))(t).Method(), "direct", "a loss without StripBound")
 }
 
 func TestPlanDeclines(t *testing.T) {

@@ -286,9 +286,7 @@ func (roughStrip) Bounds(lo, hi float64) (engine.ScalarBounds, error) {
 func TestRoughLossesHaveNoExpansion(t *testing.T) {
 	p := problem(1<<17, 3, 1)
 	p.Loss = engine.Score{Of: roughStrip{enginetest.SquaredHinge()}}
-	if k, err := (cpu.Backend{}).Plan(p); err != nil || k.Method() != "direct" {
-		t.Errorf("planned %v, %v, want direct", k, err)
-	}
+	must.Equal(t, must.Get((cpu.Backend{}).Plan(p))(t).Method(), "direct", "planned")
 	must.Fail((cpu.Backend{Method: cpu.NearLinear}).Plan(p))(t, engine.ErrUnsupported, "near-linear")
 }
 

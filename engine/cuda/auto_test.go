@@ -163,9 +163,7 @@ func TestAuto(t *testing.T) {
 	}
 	changed := embeddedPTX()
 	changed["metric_mma"] = "another"
-	if same, err := readModels(text, changed); err != nil || len(same) != 1 {
-		t.Errorf("a program that near-linear sums do not run makes its model stale: %v, %v", same, err)
-	}
+	must.Equal(t, len(must.Get(readModels(text, changed))(t)), 1, "a program that near-linear sums do not run makes its model stale")
 	changed["rows"] = "another"
 	stale, err := readModels(text, changed)
 	if err != nil || len(stale) != 0 {
@@ -220,9 +218,7 @@ func TestAuto(t *testing.T) {
 		if err != nil || device != c.want || why == "" {
 			t.Errorf("%s: %s, %s, %v", name, device, why, err)
 		}
-		if again, err := a.Plan(p); err != nil || again.Method() != k.Method() {
-			t.Errorf("%s: Plan disagrees with Choose: %v, %v", name, again, err)
-		}
+		must.Equal(t, must.Get(a.Plan(p))(t).Method(), k.Method(), "%s: Plan disagrees with Choose", name)
 	}
 	if _, err := a.Plan(engine.Problem{}); err == nil || errors.Is(err, engine.ErrUnsupported) {
 		t.Errorf("an empty problem: %v", err)

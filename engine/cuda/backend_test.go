@@ -300,10 +300,7 @@ func checkFailures(t *testing.T, how Backend, memory uint64, p engine.Problem, r
 
 // TestCompile: every embedded program is compiled, and one that is not a program is named.
 func TestCompile(t *testing.T) {
-	done, err := openFake(t, newFake()).Device.Compile()
-	if err != nil || len(done) != len(kernels.PTXNames()) {
-		t.Errorf("%v, %v: want %v", done, err, kernels.PTXNames())
-	}
+	must.Equal(t, len(must.Get(openFake(t, newFake()).Device.Compile())(t)), len(kernels.PTXNames()), "programs")
 	f := newFake()
 	f.edit = func(ptx string) string {
 		if strings.Contains(ptx, ".entry pair_sums(") {

@@ -57,10 +57,7 @@ func TestForecast(t *testing.T) {
 	for _, less := range []uint64{0, 1} {
 		b := k.(*kernel).backend
 		b.Memory = f.Memory - less
-		again, err := b.Plan(p)
-		if err != nil || again.(*kernel).grid.resident != (less == 0) {
-			t.Errorf("%d bytes less than %d: %v", less, f.Memory, err)
-		}
+		must.Equal(t, must.Get(b.Plan(p))(t).(*kernel).grid.resident, less == 0, "%d bytes less than %d", less, f.Memory)
 	}
 	b := k.(*kernel).backend
 	b.Models = &Models{{GPU: "NVIDIA H200", Method: "near-linear", Fixed: 3}}

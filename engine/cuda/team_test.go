@@ -267,9 +267,7 @@ func TestReplayInATeam(t *testing.T) {
 			data, neighbour := attack.WorstCase(n, d, 0, p.Bounds)
 			return attack.Replay(algorithm, plan, data, []*engine.Records{neighbour}, 9)
 		}
-		if ratio, err := worst(of(nil)); err != nil || !(ratio > 0.5 && ratio <= 1) {
-			t.Errorf("%s: the largest move is %v of the certificate, %v", name, ratio, err)
-		}
+		must.Within(t, must.Get(worst(of(nil)))(t), 0.5, 1, "%s: the largest move is ... of the certificate", name)
 		if name != "moments" {
 			continue
 		}
