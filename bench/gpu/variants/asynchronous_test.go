@@ -11,8 +11,8 @@ import (
 	"dyad/engine/cuda/ptxtest"
 )
 
-// asynchronous are instructions of ptxtest that only these kernels have: copies to shared memory, and matrix products
-// of four warps with the second factor in shared memory.
+// asynchronous are instructions of ptxtest that only these kernels have: copies to shared memory, matrix products
+// of four warps with the second factor in shared memory, and those of tf32_test.go, which are not asynchronous.
 //
 // The results of cp.async and wgmma appear when a thread waits for them. Before this wait, an access to memory
 // or registers that these instructions read or write is an error. It is also an error if wgmma follows a write
@@ -40,8 +40,9 @@ type thread struct {
 }
 
 // Knows implements ptxtest.Extension.
-func (*asynchronous) Knows(base string) bool {
-	return base == "wgmma" || base == "cp" || base == "fence"
+func (*asynchronous) Knows(name string) bool {
+	base, _, _ := strings.Cut(name, ".")
+	return base == "wgmma" || base == "cp" || base == "fence" || name == tf32Product || name == tf32Conversion
 }
 
 // Start implements ptxtest.Extension.
@@ -81,6 +82,8 @@ func (a *asynchronous) Decode(f *ptxtest.Foreign, operands []string, register fu
 	shape, product := strings.CutPrefix(f.Name, "wgmma.mma_async.sync.aligned.m64n")
 	f.Warp = strings.HasPrefix(f.Name, "wgmma.")
 	switch {
+	case f.Name == tf32Product || f.Name == tf32Conversion:
+		return a.tf32(f, operands, register)
 	case f.Name == "cp.async.cg.shared.global" && len(operands) == 3 && operands[2] == "16":
 		var src [2]int32
 		for k, o := range operands[:2] {

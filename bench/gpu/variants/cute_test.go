@@ -123,7 +123,7 @@ func (l layouts) mma(t *testing.T, kind, instruction string, depth int) error {
 	}
 	place(0, l[kind+" A"], a)
 	place(4, l[kind+" B"], b)
-	ptxtest.NewKit(t, mmaProgram(instruction), nil).Fill(v, "k", 1, 1)
+	ptxtest.NewKit(t, mmaProgram(instruction), &asynchronous{}).Fill(v, "k", 1, 1)
 	for lane, places := range l[kind+" C"] {
 		for e, at := range places {
 			want := 0
@@ -194,7 +194,7 @@ func (l layouts) wgmma(t *testing.T, kind string, columns, byRows int) error {
 func (l layouts) packed(t *testing.T) error {
 	const n, d = 16, 16
 	for kind, program := range map[string]string{"bf16x3": ptxtest.WithLogistic(kernels.PTX("metric_mma")), "tf32": ptx(t, "metric_tf32")} {
-		k := ptxtest.NewKit(t, program, nil)
+		k := ptxtest.NewKit(t, program, &asynchronous{})
 		run := func(name string, columns, records, vectors int, number func(i, k int) int) []uint32 {
 			x, out := make([]float64, n*d), make([]uint32, 4*32*vectors*columns)
 			for i := range n {

@@ -29,7 +29,7 @@ func allTiles(t *testing.T) []*ptxtest.Tiles {
 	if testing.Short() {
 		return []*ptxtest.Tiles{wgmmaTiles(t, 64)}
 	}
-	tf32 := ptxtest.Tiles{Name: "metric_tiles_tf32_64", PTX: ptx(t, "metric_tf32"), Operand: "tf32", Rows: 256, Feature: 64, Align: 256,
+	tf32 := ptxtest.Tiles{Name: "metric_tiles_tf32_64", PTX: ptx(t, "metric_tf32"), Extension: &asynchronous{}, Operand: "tf32", Rows: 256, Feature: 64, Align: 256,
 		Most: 128, Grid: 0x1p-22, Tolerance: 2e-3, Products: 2*64/32.0 + 2, Others: 31} // 16 8 8 products in 32 lanes
 	wide, wgmma := tf32, wgmmaTiles(t, 128)
 	wide.Name, wide.Rows, wide.Feature = "metric_tiles_tf32_128", 128, 128

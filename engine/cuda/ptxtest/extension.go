@@ -4,8 +4,8 @@ package ptxtest
 // interpreter tells it of every register and every word of shared memory that other instructions use, so that it
 // can refuse an access to an operand of an instruction that has not finished.
 type Extension interface {
-	// Knows reports whether an instruction is of the extension, by its name up to the first dot.
-	Knows(base string) bool
+	// Knows reports whether the instruction with a name is of the extension.
+	Knows(name string) bool
 	// Decode sets the fields of an instruction with a name and a line.
 	Decode(f *Foreign, operands []string, register func(name string) (int32, error)) error
 	// Start is called before a block runs.

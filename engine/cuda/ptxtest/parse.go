@@ -210,7 +210,7 @@ func (p *parser) decode(i *instruction, operands []string) (err error) {
 		return nil
 	case base == "ld" || base == "st" || base == "red":
 		return p.memory(i, parts, operands)
-	case p.extension != nil && p.extension.Knows(base):
+	case p.extension != nil && p.extension.Knows(i.name):
 		i.kind, i.foreign = foreign, &Foreign{Name: i.name, Line: i.line}
 		if i.guard >= 0 {
 			return fmt.Errorf("a predicate")
