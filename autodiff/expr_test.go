@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -75,9 +76,7 @@ func TestSecondDerivative(t *testing.T) {
 		t.Errorf("tanh''(0.7) = %v, want %v", got, want)
 	}
 	dd = Softplus(Neg(U())).Derivative().Derivative()
-	if got := dd.Eval(0); got != 0.25 {
-		t.Errorf("second derivative of the logistic loss at 0 is %v, want 0.25", got)
-	}
+	must.Equal(t, dd.Eval(0), 0.25, "second derivative of the logistic loss at 0")
 }
 
 func TestStableForms(t *testing.T) {
@@ -176,12 +175,8 @@ func TestStableValues(t *testing.T) {
 	slope := loss.Derivative()
 	for _, u := range []float64{-1e300, -1000, -745, -40, -1, 0, 1e-9, 1, 36, 40, 700, 1000} {
 		wantLoss, wantSlope := logisticReference(u)
-		if got := loss.Eval(u); math.Abs(got-wantLoss) > 4e-16*math.Abs(wantLoss) {
-			t.Errorf("phi(%v) = %v, want %v", u, got, wantLoss)
-		}
-		if got := slope.Eval(u); math.Abs(got-wantSlope) > 4e-16*math.Abs(wantSlope) {
-			t.Errorf("phi'(%v) = %v, want %v", u, got, wantSlope)
-		}
+		must.Near(t, loss.Eval(u), wantLoss, 4e-16*math.Abs(wantLoss), "phi(%v)", u)
+		must.Near(t, slope.Eval(u), wantSlope, 4e-16*math.Abs(wantSlope), "phi'(%v)", u)
 	}
 }
 
@@ -213,9 +208,7 @@ func TestString(t *testing.T) {
 		{Pow(u, 1.5), "pow(u, 1.5)"},
 		{Ge(u, Const(0)), "ge(u, 0)"},
 	} {
-		if got := c.e.String(); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		must.Equal(t, c.e.String(), c.want, "got")
 	}
 }
 
@@ -242,9 +235,7 @@ func TestExprIsImmutable(t *testing.T) {
 	before := e.String()
 	Neg(e).Derivative()
 	Mul(e, e)
-	if e.String() != before {
-		t.Errorf("%q became %q", before, e)
-	}
+	must.Equal(t, e.String(), before, "%q became %q", before, e)
 }
 
 // randomExpr is a random expression of about the given depth, smooth or with

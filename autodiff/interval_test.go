@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -116,9 +117,7 @@ func TestExactArithmetic(t *testing.T) {
 		{Interval{0, 1}.cos(), Interval{Interval{0, 1}.cos().Lo, 1}},
 		{Interval{-20, 20}.sin(), Interval{-1, 1}},
 	} {
-		if c.got != c.want {
-			t.Errorf("got %v, want %v", c.got, c.want)
-		}
+		must.Equal(t, c.got, c.want, "got")
 	}
 	for name, a := range map[string]Interval{
 		"1/[-1,1]":    Point(1).div(Interval{-1, 1}),
@@ -135,9 +134,7 @@ func TestExactArithmetic(t *testing.T) {
 			t.Errorf("%s is %v, want undefined", name, a)
 		}
 	}
-	if got := Div(Const(1), U()).Bounds(Interval{-1, 1}); got != whole {
-		t.Errorf("1/u on [-1, 1] is in %v, want no bound", got)
-	}
+	must.Equal(t, Div(Const(1), U()).Bounds(Interval{-1, 1}), whole, "1/u on [-1, 1] is in")
 }
 
 var unaryRanges = []struct {
@@ -217,9 +214,7 @@ func TestLibraryAllowance(t *testing.T) {
 				worst = math.Max(worst, math.Abs(diff/exact)/libraryError)
 			}
 		}
-		if worst > 0.5 {
-			t.Errorf("%s: largest error %.2f of the allowance", opNames[c.o], worst)
-		}
+		must.Within(t, worst, 0, 0.5, "%s: largest error ... of the allowance", opNames[c.o])
 		largest = math.Max(largest, worst)
 	}
 	if largest < 0.01 {

@@ -71,7 +71,7 @@ func Parse(text string, params map[string]float64) (Expr, error) {
 	if len(text) > maxText {
 		return Expr{}, fmt.Errorf("autodiff: the formula has %d bytes, but at most %d are allowed", len(text), maxText)
 	}
-	root, err := p.program()
+	root, err := p.parsed()
 	if err != nil {
 		return Expr{}, err
 	}
@@ -91,9 +91,23 @@ type parser struct {
 	names map[string]int // parameters and definitions
 }
 
-// fail returns a ParseError at byte pos.
-func (p *parser) fail(pos int, format string, args ...any) error {
-	return &ParseError{p.text, len([]rune(p.text[:pos])) + 1, fmt.Sprintf(format, args...)}
+// fail ends the parsing with a ParseError at byte pos, see parsed. It has a result so that callers can return it.
+func (p *parser) fail(pos int, format string, args ...any) int {
+	panic(&ParseError{p.text, len([]rune(p.text[:pos])) + 1, fmt.Sprintf(format, args...)})
+}
+
+// parsed is program with the error of fail.
+func (p *parser) parsed() (root int, err error) {
+	defer func() {
+		if e := recover(); e != nil {
+			failed, ok := e.(*ParseError)
+			if !ok {
+				panic(e)
+			}
+			err = failed
+		}
+	}()
+	return p.program(), nil
 }
 
 func (p *parser) space() {
@@ -132,40 +146,34 @@ func (p *parser) found() string {
 }
 
 // program reads a sequence of definitions and the result.
-func (p *parser) program() (int, error) {
+func (p *parser) program() int {
 	for {
 		start := p.pos
 		p.peek()
 		at := p.pos
 		if name := p.name(); name != "" && p.peek() == '=' && !strings.HasPrefix(p.text[p.pos:], "==") {
 			if _, taken := p.names[name]; taken || p.reserved(name) {
-				return 0, p.fail(at, "%s already has a meaning; use another name", name)
+				return p.fail(at, "%s already has a meaning; use another name", name)
 			}
 			p.pos++
-			id, err := p.comparison()
-			if err != nil {
-				return 0, err
-			}
+			id := p.comparison()
 			if !p.accept(";") {
-				return 0, p.fail(p.pos, "expected ; after the definition of %s, found %s", name, p.found())
+				return p.fail(p.pos, "expected ; after the definition of %s, found %s", name, p.found())
 			}
 			p.names[name] = id
 			continue
 		}
 		p.pos = start
-		id, err := p.comparison()
-		if err != nil {
-			return 0, err
-		}
+		id := p.comparison()
 		if p.peek() != 0 {
-			return 0, p.unexpected()
+			return p.unexpected()
 		}
-		return id, nil
+		return id
 	}
 }
 
-// unexpected returns an error about text that follows a complete formula.
-func (p *parser) unexpected() error {
+// unexpected fails because of text that follows a complete formula.
+func (p *parser) unexpected() int {
 	switch c := p.peek(); {
 	case c == '=':
 		return p.fail(p.pos, "equality is not supported, because phi would jump; use <, <=, > or >=")
@@ -177,11 +185,8 @@ func (p *parser) unexpected() error {
 	return p.fail(p.pos, "expected an operator, found %s", p.found())
 }
 
-func (p *parser) comparison() (int, error) {
-	x, err := p.sum()
-	if err != nil {
-		return 0, err
-	}
+func (p *parser) comparison() int {
+	x := p.sum()
 	for _, c := range []struct {
 		token   string
 		o       op
@@ -190,104 +195,78 @@ func (p *parser) comparison() (int, error) {
 		if !p.accept(c.token) {
 			continue
 		}
-		y, err := p.sum()
-		if err != nil {
-			return 0, err
-		}
+		y := p.sum()
 		if next := p.peek(); next == '<' || next == '>' {
-			return 0, p.fail(p.pos, "comparisons cannot be chained; multiply two comparisons in parentheses")
+			return p.fail(p.pos, "comparisons cannot be chained; multiply two comparisons in parentheses")
 		}
 		if c.swapped {
 			x, y = y, x
 		}
-		return p.b.binary(c.o, x, y), nil
+		return p.b.binary(c.o, x, y)
 	}
-	return x, nil
+	return x
 }
 
-func (p *parser) sum() (int, error) {
-	x, err := p.product()
-	for err == nil {
-		var y int
+func (p *parser) sum() int {
+	x := p.product()
+	for {
 		switch {
 		case p.accept("+"):
-			if y, err = p.product(); err == nil {
-				x = p.b.binary(opAdd, x, y)
-			}
+			x = p.b.binary(opAdd, x, p.product())
 		case p.accept("-"):
-			if y, err = p.product(); err == nil {
-				x = p.b.binary(opSub, x, y)
-			}
+			x = p.b.binary(opSub, x, p.product())
 		default:
-			return x, nil
+			return x
 		}
 	}
-	return 0, err
 }
 
-func (p *parser) product() (int, error) {
-	x, err := p.signed()
-	for err == nil {
-		var y int
+func (p *parser) product() int {
+	x := p.signed()
+	for {
 		switch at := p.pos; {
 		case p.accept("**"):
-			return 0, p.fail(at, "a power is written with ^")
+			return p.fail(at, "a power is written with ^")
 		case p.accept("*"):
-			if y, err = p.signed(); err == nil {
-				x = p.b.binary(opMul, x, y)
-			}
+			x = p.b.binary(opMul, x, p.signed())
 		case p.accept("/"):
-			if y, err = p.signed(); err == nil {
-				x = p.b.binary(opDiv, x, y)
-			}
+			x = p.b.binary(opDiv, x, p.signed())
 		default:
-			return x, nil
+			return x
 		}
 	}
-	return 0, err
 }
 
-func (p *parser) signed() (int, error) {
+func (p *parser) signed() int {
 	if p.depth++; p.depth > maxDepth {
-		return 0, p.fail(p.pos, "the formula is nested more than %d deep", maxDepth)
+		return p.fail(p.pos, "the formula is nested more than %d deep", maxDepth)
 	}
 	defer func() { p.depth-- }()
 	switch {
 	case p.accept("-"):
-		x, err := p.signed()
-		if err != nil {
-			return 0, err
-		}
-		return p.b.unary(opNeg, x), nil
+		return p.b.unary(opNeg, p.signed())
 	case p.accept("+"):
 		return p.signed()
 	}
-	x, err := p.atom()
-	if err != nil {
-		return 0, err
-	}
+	x := p.atom()
 	if !p.accept("^") {
-		return x, nil
+		return x
 	}
 	p.peek()
 	at := p.pos
-	y, err := p.signed()
-	if err != nil {
-		return 0, err
-	}
-	return p.power(x, y, at)
+	return p.power(x, p.signed(), at)
 }
 
-func (p *parser) power(x, y, at int) (int, error) {
+func (p *parser) power(x, y, at int) int {
 	c, ok := p.b.isConst(y)
 	if !ok || !finite(c) {
-		return 0, p.fail(at, "an exponent must be a finite constant; write exp(y*log(x)) for a power that depends on u")
+		return p.fail(at, "an exponent must be a finite constant; write exp(y*log(x)) for a power that depends on u")
 	}
-	return p.b.pow(x, c), nil
+	return p.b.pow(x, c)
 }
 
 // atom reads a number, a name, a call or a formula in parentheses.
-func (p *parser) atom() (int, error) {
+func (p *parser) atom() int {
 	c := p.peek()
 	at := p.pos
 	switch {
@@ -295,17 +274,14 @@ func (p *parser) atom() (int, error) {
 		return p.number()
 	case c == '(':
 		p.pos++
-		x, err := p.comparison()
-		if err != nil {
-			return 0, err
-		}
+		x := p.comparison()
 		if !p.accept(")") {
 			if next := p.peek(); next != 0 && next != ',' {
-				return 0, p.unexpected()
+				return p.unexpected()
 			}
-			return 0, p.fail(p.pos, "expected a ) for the ( in column %d, found %s", len([]rune(p.text[:at]))+1, p.found())
+			return p.fail(p.pos, "expected a ) for the ( in column %d, found %s", len([]rune(p.text[:at]))+1, p.found())
 		}
-		return x, nil
+		return x
 	case isLetter(c):
 		name := p.name()
 		if p.peek() == '(' {
@@ -317,10 +293,10 @@ func (p *parser) atom() (int, error) {
 	if c == '|' {
 		hint = "; |u| is written abs(u)"
 	}
-	return 0, p.fail(at, "expected a number, a name or (, found %s%s", p.found(), hint)
+	return p.fail(at, "expected a number, a name or (, found %s%s", p.found(), hint)
 }
 
-func (p *parser) number() (int, error) {
+func (p *parser) number() int {
 	at := p.pos
 	end := at
 	for end < len(p.text) {
@@ -334,10 +310,10 @@ func (p *parser) number() (int, error) {
 	}
 	v, err := strconv.ParseFloat(p.text[at:end], 64)
 	if err != nil {
-		return 0, p.fail(at, "%s is not a number that float64 can hold", p.text[at:end])
+		return p.fail(at, "%s is not a number that float64 can hold", p.text[at:end])
 	}
 	p.pos = end
-	return p.b.constant(v), nil
+	return p.b.constant(v)
 }
 
 // name reads a name, empty if there is none.
@@ -358,24 +334,24 @@ func isName(s string) bool {
 }
 
 // value returns the variable, a constant, a parameter or a definition.
-func (p *parser) value(name string, at int) (int, error) {
+func (p *parser) value(name string, at int) int {
 	if id, ok := p.names[name]; ok {
-		return id, nil
+		return id
 	}
 	switch name {
 	case "u":
-		return p.b.put(instr{op: opVar}), nil
+		return p.b.put(instr{op: opVar})
 	case "pi":
-		return p.b.constant(math.Pi), nil
+		return p.b.constant(math.Pi)
 	case "e":
-		return p.b.constant(math.E), nil
+		return p.b.constant(math.E)
 	}
 	if _, ok := functions[name]; ok {
-		return 0, p.fail(at, "%s is a function; write %s", name, functions[name].usage)
+		return p.fail(at, "%s is a function; write %s", name, functions[name].usage)
 	}
 	known := []string{"u", "pi", "e"}
 	for n := range p.names {
 		known = append(known, n)
 	}
-	return 0, p.fail(at, "unknown name %s%s; the variable is u, and a parameter needs a value", name, suggest(name, known))
+	return p.fail(at, "unknown name %s%s; the variable is u, and a parameter needs a value", name, suggest(name, known))
 }

@@ -95,11 +95,11 @@ func (p *parser) reserved(name string) bool {
 }
 
 // call reads the arguments of the function name, which starts at byte at.
-func (p *parser) call(name string, at int) (int, error) {
+func (p *parser) call(name string, at int) int {
 	f, ok := functions[name]
 	if !ok {
 		if _, value := p.names[name]; value || p.reserved(name) {
-			return 0, p.fail(p.pos, "expected an operator before \"(\"; a product is written with *")
+			return p.fail(p.pos, "expected an operator before \"(\"; a product is written with *")
 		}
 		known := make([]string, 0, len(functions))
 		for n := range functions {
@@ -109,18 +109,14 @@ func (p *parser) call(name string, at int) (int, error) {
 		if hint == "" {
 			hint = "; there are " + strings.Join(known, ", ")
 		}
-		return 0, p.fail(at, "unknown function %s%s", name, hint)
+		return p.fail(at, "unknown function %s%s", name, hint)
 	}
 	p.pos++ // (
 	var args, places []int
 	for p.peek() != ')' || len(args) > 0 {
 		p.peek()
 		places = append(places, p.pos)
-		x, err := p.comparison()
-		if err != nil {
-			return 0, err
-		}
-		args = append(args, x)
+		args = append(args, p.comparison())
 		if !p.accept(",") {
 			break
 		}
@@ -129,12 +125,12 @@ func (p *parser) call(name string, at int) (int, error) {
 	case next == ')':
 		p.pos++
 	case next != 0:
-		return 0, p.unexpected()
+		return p.unexpected()
 	default:
-		return 0, p.fail(p.pos, `expected "," or ")" in the arguments of %s, but the formula ends here`, name)
+		return p.fail(p.pos, `expected "," or ")" in the arguments of %s, but the formula ends here`, name)
 	}
 	if len(args) < f.least || f.most > 0 && len(args) > f.most {
-		return 0, p.fail(at, "%s has %d arguments; write %s", name, len(args), f.usage)
+		return p.fail(at, "%s has %d arguments; write %s", name, len(args), f.usage)
 	}
 	switch name {
 	case "pow":
@@ -142,10 +138,10 @@ func (p *parser) call(name string, at int) (int, error) {
 	case "where":
 		if c, constant := p.b.isConst(args[0]); !p.b.code[args[0]].op.mask() && !(constant && (c == 0 || c == 1)) &&
 			!p.masks(args[0]) {
-			return 0, p.fail(places[0], "the first argument of where must be a comparison, such as u > 0")
+			return p.fail(places[0], "the first argument of where must be a comparison, such as u > 0")
 		}
 	}
-	return f.build(p.b, args), nil
+	return f.build(p.b, args)
 }
 
 // masks reports whether x is a product of comparisons.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/kernels"
 )
@@ -113,9 +114,7 @@ func TestRoundoffKnown(t *testing.T) {
 			bound := p.Roundoff(on)
 			scale := d.Prove(on).Slope.Abs()
 			worst, _ := attack(p, on, rng, 60)
-			if worst > bound {
-				t.Errorf("%s on %v: error %v, Roundoff %v", text, on, worst, bound)
-			}
+			must.Within(t, worst, 0, bound, "%s on %v: error", text, on)
 			if on.Hi < 5 && text != "min(u, u^3)*abs(u)" && !(bound <= 2e-14*math.Max(1, scale)) {
 				t.Errorf("%s on %v: Roundoff %v of values up to %v", text, on, bound, scale)
 			}
@@ -134,13 +133,9 @@ func TestRoundoffKnown(t *testing.T) {
 func TestRoundoffSeesBranches(t *testing.T) {
 	on := Interval{-4, 4}
 	inexact := Ge(Mul(U(), U()), Const(2)) // jumps near sqrt 2
-	if r := inexact.Compile().Roundoff(on); r != 1 {
-		t.Errorf("inexact comparison: Roundoff %v, want 1", r)
-	}
+	must.Equal(t, inexact.Compile().Roundoff(on), 1, "inexact comparison: Roundoff")
 	exact := parsed(t, "where(0.3 - 0.5*u > 0, -0.5, 0)")
-	if r := exact.Compile().Roundoff(on); r != 0 {
-		t.Errorf("%v: Roundoff %v, want 0", exact, r)
-	}
+	must.Equal(t, exact.Compile().Roundoff(on), 0, "%v: Roundoff", exact)
 	for _, text := range []string{"log(u)", "1/u", "exp(200*u)", "exp(exp(2*u)) - exp(exp(2*u) + 1)"} {
 		if r := parsed(t, text).Compile().Roundoff(on); !math.IsInf(r, 1) {
 			t.Errorf("%s: Roundoff %v, want none", text, r)
@@ -184,9 +179,7 @@ func TestProgramConcurrent(t *testing.T) {
 func TestProgramAllocatesNothing(t *testing.T) {
 	p := parsed(t, "(max(0, 1-u)^2 - max(0, -u)^2)/2").Derivative().Compile()
 	u, scratch := make([]float64, 1000), make([]float64, p.ScratchLen())
-	if n := testing.AllocsPerRun(10, func() { p.Eval(u, u, scratch) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	must.Equal(t, testing.AllocsPerRun(10, func() { p.Eval(u, u, scratch) }), 0, "... allocations")
 }
 
 // BenchmarkProgram compares programs with the hand-written logistic slopes, in

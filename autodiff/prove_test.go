@@ -60,9 +60,7 @@ func TestProveKnown(t *testing.T) {
 		if p.Smoothness != c.smoothness && !(p.Smoothness >= c.smoothness*(1-1e-6) && p.Smoothness <= c.smoothness*(1+gap)) {
 			t.Errorf("%s: smoothness %v, want %v", c.text, p.Smoothness, c.smoothness)
 		}
-		if p.Convex != c.convex {
-			t.Errorf("%s: convex %v", c.text, p.Convex)
-		}
+		must.Equal(t, p.Convex, c.convex, "%s: convex", c.text)
 		if !(p.Slack <= slackTolerance*p.Slope.Abs()) || !(p.Jump <= 1e-12*size) {
 			t.Errorf("%s: slack %v, jump %v", c.text, p.Slack, p.Jump)
 		}

@@ -93,11 +93,7 @@ func TestProbit(t *testing.T) {
 		if want := h * (h - reach); !p.Convex || !(p.Slope.Abs() <= h*1.0001) || !(p.Slope.Abs() >= h*(1-1e-12)) || !(p.Smoothness <= 1.001*want+1e-9) || p.Smoothness > 1 || p.Smoothness < want*(1-1e-6) {
 			t.Errorf("%v: %+v, slope %v, curvature %v", on, p, h, want)
 		}
-		if r := f.DPhi.Compile().Roundoff(on); !(r <= 1e-13*reach) {
-			t.Errorf("%v: rounding error %v", on, r)
-		}
+		must.Within(t, f.DPhi.Compile().Roundoff(on), 0, 1e-13*reach, "%v: rounding error", on)
 	}
-	if v := f.Phi.Eval(-1000); math.Abs(v-500007.8) > 0.1 {
-		t.Errorf("phi(-1000) = %v", v)
-	}
+	must.Near(t, f.Phi.Eval(-1000), 500007.8, 0.1, "phi(-1000)")
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -197,9 +198,7 @@ func TestStripBoundKnown(t *testing.T) {
 		if h > math.Pi/2 {
 			want = 1 / math.Sin(h)
 		}
-		if got := logistic.StripBound(on, h); !(got >= want*0.999 && got <= 1.02*want) {
-			t.Errorf("logistic at height %v: %v, by hand %v", h, got, want)
-		}
+		must.Within(t, logistic.StripBound(on, h), want*0.999, 1.02*want, "logistic at height %v: ..., by hand %v", h, want)
 	}
 	for _, c := range []struct {
 		text   string

@@ -113,12 +113,8 @@ func TestTextbookLosses(t *testing.T) {
 				if i == 0 {
 					slope, curvature = s, c
 				}
-				if bound := p.Slope.Abs(); !(bound >= s*(1-1e-12) && bound <= slope*tight+1e-12) {
-					t.Errorf("%s: slope bound %v, sampled %v", name, bound, slope)
-				}
-				if p.Jump > 1e-13 {
-					t.Errorf("%s: jump %v", name, p.Jump)
-				}
+				must.Within(t, p.Slope.Abs(), s*(1-1e-12), slope*tight+1e-12, "%s: slope bound ..., sampled %v", name, slope)
+				must.Within(t, p.Jump, 0, 1e-13, "%s: jump", name)
 				if roundoff := f.DPhi.Compile().Roundoff(on); loss.smooth && !(roundoff < 1e-11) {
 					t.Errorf("%s: rounding error %v", name, roundoff)
 				}

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // bigT is T_a(x) in 200 bits.
@@ -33,22 +35,16 @@ func TestChebyshevNodes(t *testing.T) {
 			t.Fatalf("n=%d: lengths %d and %d", n, len(nodes), len(table))
 		}
 		for k, x := range nodes {
-			if nodes[n-1-k] != -x {
-				t.Errorf("n=%d: node %d is not the negative of its mirror", n, k)
-			}
+			must.Equal(t, nodes[n-1-k], -x, "n=%d: node %d is not the negative of its mirror", n, k)
 			// The node is a zero of T_n: T_n(x) is its error times |T_n'(x)|,
 			// which is n/sin(theta) at a zero.
 			slope := float64(n) / math.Sqrt(1-x*x)
-			if err := offBy(0, bigT(n, x)) / slope; err > 8*0x1p-53 {
-				t.Errorf("n=%d: node %d is off by %v", n, k, err)
-			}
+			must.Within(t, offBy(0, bigT(n, x))/slope, 0, 8*0x1p-53, "n=%d: node %d is off by", n, k)
 			for a := range n {
 				// T_a of the stored node differs from that of the exact one by
 				// at most 8 u |T_a'| <= 8 u a / sin(theta).
 				tol := 8*0x1p-53 + 8*0x1p-53*float64(a)/math.Sqrt(1-x*x)
-				if err := offBy(table[k*n+a], bigT(a, x)); err > tol {
-					t.Errorf("n=%d: T_%d(x_%d) is off by %v, limit %v", n, a, k, err, tol)
-				}
+				must.Within(t, offBy(table[k*n+a], bigT(a, x)), 0, tol, "n=%d: T_%d(x_%d) is off by", n, a, k)
 			}
 		}
 	}
@@ -75,9 +71,7 @@ func TestChebyshevPowers(t *testing.T) {
 				got.Mul(got, big.NewFloat(x))
 				got.Add(got, big.NewFloat(row[i]))
 			}
-			if err := offBy(0, got.Sub(got, want)); err > 1e-30 {
-				t.Errorf("T_%d(%v) is off by %v", a, x, err)
-			}
+			must.Within(t, offBy(0, got.Sub(got, want)), 0, 1e-30, "T_%d(%v) is off by", a, x)
 		}
 	}
 }

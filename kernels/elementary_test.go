@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func bigSigmoid(x float64) *big.Float {
@@ -26,9 +28,7 @@ func TestSigmoidSigns(t *testing.T) {
 			Sigmoid(got, x, in, out)
 			Sigmoid(want, y, 1, 1)
 			for i := range x {
-				if got[i] != out*want[i] {
-					t.Errorf("%v sigmoid(%v * %v) is %v, want %v", out, in, x[i], got[i], out*want[i])
-				}
+				must.Equal(t, got[i], out*want[i], "%v sigmoid(%v * %v)", out, in, x[i])
 			}
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // guarded is a slice with NaN directly before and after it in memory, and at any
@@ -181,9 +183,7 @@ func testDotDepth(t *testing.T, kernel *Set) {
 			x[k], y[k] = 1+0x1p-30, 1+0x1p-30
 		}
 		exact := float64(n) * (1 + 0x1p-29) // the term 2^-60 n is far below the bound
-		if rel := math.Abs(kernel.Dot(x, y)-exact) / exact; rel > float64(DotDepth(n)+1)*0x1p-53 {
-			t.Errorf("n=%d: relative error %v above depth %d", n, rel, DotDepth(n))
-		}
+		must.Within(t, math.Abs(kernel.Dot(x, y)-exact)/exact, 0, float64(DotDepth(n)+1)*0x1p-53, "n=%d: relative error ... above depth %d", n, DotDepth(n))
 	}
 }
 

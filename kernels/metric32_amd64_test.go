@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func TestPanelLogistic32(t *testing.T) { widths(t, testPanelLogistic32) }
@@ -44,7 +46,5 @@ func testPanelLogistic32(t *testing.T, wide bool) {
 		kept(t, name, []guard{c, row, col}, y, z)
 	}
 	t.Logf("largest relative error %.3g w", worst)
-	if !(worst > 0.5 && worst < 10) {
-		t.Errorf("relative error %.3g w, want below 10 w", worst)
-	}
+	must.Within(t, worst, 0.5, 10, "relative error ... w")
 }

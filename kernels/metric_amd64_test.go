@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -103,9 +104,7 @@ func testPanelLogistic(t *testing.T, wide bool) {
 		kept(t, name, []guard{c, row, col}, y, z)
 	}
 	t.Logf("largest relative error %.3g u", worst)
-	if !(worst > 0.5 && worst < 12) {
-		t.Errorf("relative error %.3g u, want below 12 u", worst)
-	}
+	must.Within(t, worst, 0.5, 12, "relative error ... u")
 	// A margin that is off in its last digits would be seen.
 	if e := relativeError(1/(1+math.Exp(100*(1+0x1p-50))), new(big.Float).Quo(big.NewFloat(1).SetPrec(400), new(big.Float).Add(big.NewFloat(1), bigExp(100)))); e < 12 {
 		t.Errorf("a margin off by 8 u changes the slope by %v u only", e)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func TestAddGram(t *testing.T) {
@@ -51,9 +53,7 @@ func TestAddGramDepth(t *testing.T) {
 			}
 			s.AddGram(dst, x, rows, d)
 			exact := float64(rows) * (v * v)
-			if e := math.Abs(dst[1]-exact) / exact; e > float64(AddGramDepth(rows)+2)*u {
-				t.Errorf("%d rows: relative error %v, depth %d", rows, e, AddGramDepth(rows))
-			}
+			must.Within(t, math.Abs(dst[1]-exact)/exact, 0, float64(AddGramDepth(rows)+2)*u, "%d rows: relative error ..., depth %d", rows, AddGramDepth(rows))
 		}
 	})
 }
@@ -72,9 +72,7 @@ func TestAddGramAdditions(t *testing.T) {
 				dst[d-1] = 1
 				s.AddGram(dst, x, rows, d)
 				lost := (1 + float64(rows)*0x1p-59 - dst[d-1]) / 0x1p-53
-				if most := float64(AddGramAdditions(rows)); lost > most {
-					t.Errorf("d = %d, %d rows: %v roundings of dst, want at most %v", d, rows, lost, most)
-				}
+				must.Within(t, lost, 0, float64(AddGramAdditions(rows)), "d = %d, %d rows: ... roundings of dst", d, rows)
 			}
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // positions are n numbers in [-1, 1], the first of them special.
@@ -98,9 +100,7 @@ func testPolynomial(t *testing.T, kernel *Set) {
 					want.Add(want, big.NewFloat(coef.data[i]))
 					size += math.Abs(coef.data[i] * math.Pow(v, float64(i)))
 				}
-				if err := offBy(dst.data[j], want); !(err <= float64(2*terms+2)*size*0x1.01p-53) {
-					t.Errorf("%d terms: value at %v is off by %v of %v", terms, v, err, size)
-				}
+				must.Within(t, offBy(dst.data[j], want), 0, float64(2*terms+2)*size*0x1.01p-53, "%d terms: value at %v is off by ... of %v", terms, v, size)
 			}
 			kept(t, fmt.Sprintf("%d terms, n=%d", terms, n), []guard{dst}, x, coef)
 		}
@@ -122,9 +122,7 @@ func testSumLanes(t *testing.T, kernel *Set) {
 					want.Add(want, big.NewFloat(v))
 					size += math.Abs(v)
 				}
-				if err := offBy(got, want); !(err <= 4*size*0x1.01p-53) {
-					t.Errorf("n=%d offset=%d: sum %d is off by %v of %v", n, offset, i, err, size)
-				}
+				must.Within(t, offBy(got, want), 0, 4*size*0x1.01p-53, "n=%d offset=%d: sum %d is off by ... of %v", n, offset, i, size)
 			}
 			if slices.ContainsFunc(lanes.data, func(v float64) bool { return v != 0 }) {
 				t.Errorf("n=%d offset=%d: lanes are not cleared", n, offset)

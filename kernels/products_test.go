@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 func TestAddProducts(t *testing.T) { variants(t, testAddProducts) }
@@ -83,9 +85,7 @@ func TestAddProductsBits(t *testing.T) {
 		for j := range n {
 			one := []float64{0}
 			AddProducts(one, 1, a[i*k:], b[j*k:], 1, 1, k)
-			if one[0] != dst[i*n+j] {
-				t.Errorf("element %d,%d alone is %v, among others %v", i, j, one[0], dst[i*n+j])
-			}
+			must.Equal(t, one[0], dst[i*n+j], "element %d,%d alone", i, j)
 		}
 	}
 }
@@ -100,12 +100,8 @@ func TestTransposeAndScale(t *testing.T) {
 			ScaleColumns(scaled.data, c.data, x.data, rows)
 			for i := range rows {
 				for j := range cols {
-					if dst.data[j*rows+i] != x.data[i*cols+j] {
-						t.Errorf("%d x %d: element %d,%d of the transpose is wrong", rows, cols, j, i)
-					}
-					if scaled.data[i*cols+j] != c.data[j]*x.data[i*cols+j] {
-						t.Errorf("%d x %d: element %d,%d is not scaled", rows, cols, i, j)
-					}
+					must.Equal(t, dst.data[j*rows+i], x.data[i*cols+j], "%d x %d: element %d,%d of the transpose is wrong", rows, cols, j, i)
+					must.Equal(t, scaled.data[i*cols+j], c.data[j]*x.data[i*cols+j], "%d x %d: element %d,%d is not scaled", rows, cols, i, j)
 				}
 			}
 			kept(t, fmt.Sprintf("%d x %d", rows, cols), []guard{dst, scaled}, x, c)

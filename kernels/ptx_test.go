@@ -117,7 +117,5 @@ func TestPTXVersion(t *testing.T) {
 			t.Errorf("not found: %v", edit)
 		}
 	}
-	if len(ptxErrors("score_sm90a", PTX("score"))) != 2 {
-		t.Error("PTX for another target was accepted")
-	}
+	must.Equal(t, len(ptxErrors("score_sm90a", PTX("score"))), 2, "PTX for another target was accepted")
 }

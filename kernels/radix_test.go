@@ -144,9 +144,7 @@ func TestScatterRange(t *testing.T) {
 		} {
 			room, x := make([]float64, 9), []float64{1, 2, 3}
 			next := slices.Clone(c.next)
-			if got := fails(func() { set.Scatter(room[3:6:6], x, c.group[:len(c.group):len(c.group)], next) }); got != c.fails {
-				t.Errorf("%s: Scatter fails: %v", c.name, got)
-			}
+			must.Equal(t, fails(func() { set.Scatter(room[3:6:6], x, c.group[:len(c.group):len(c.group)], next) }), c.fails, "%s: Scatter fails", c.name)
 			if len(c.group) == 3 && room[3] != 1 {
 				t.Errorf("%s: the first number is not moved: %v", c.name, room)
 			}
@@ -158,9 +156,7 @@ func TestScatterRange(t *testing.T) {
 			if c.name == "in range" {
 				next = []int32{2, 3}
 			}
-			if got := fails(func() { set.Collect(back[3:6:6], x, c.group[:len(c.group):len(c.group)], next) }); got != c.fails {
-				t.Errorf("%s: Collect fails: %v", c.name, got)
-			}
+			must.Equal(t, fails(func() { set.Collect(back[3:6:6], x, c.group[:len(c.group):len(c.group)], next) }), c.fails, "%s: Collect fails", c.name)
 			for _, r := range [][]float64{room, back} {
 				if !slices.Equal(r[:3], make([]float64, 3)) || !slices.Equal(r[6:], make([]float64, 3)) {
 					t.Errorf("%s: outside the slice is %v", c.name, r)
@@ -344,15 +340,11 @@ func TestSlopeTile(t *testing.T) {
 
 func TestClamp(t *testing.T) {
 	for _, c := range [][2]float64{{-2, -1}, {-1, -1}, {0.25, 0.25}, {0.5, 0.5}, {7, 0.5}, {math.NaN(), -1}, {math.Inf(1), 0.5}} {
-		if got := Clamp(c[0], -1, 0.5); got != c[1] {
-			t.Errorf("Clamp(%v, -1, 0.5) = %v, want %v", c[0], got, c[1])
-		}
+		must.Equal(t, Clamp(c[0], -1, 0.5), c[1], "Clamp(%v, -1, 0.5)", c[0])
 	}
 	v := []float64{3, math.NaN(), 0}
 	ClampedSlopes(func([]float64) {}, -1, 1)(v)
-	if !slices.Equal(v, []float64{1, -1, 0}) {
-		t.Errorf("ClampedSlopes gives %v", v)
-	}
+	must.Same(t, v, []float64{1, -1, 0}, "ClampedSlopes")
 }
 
 // BenchmarkSorted times the steps of the sorted sums, in nanoseconds of one number of two

@@ -100,9 +100,7 @@ func testSplit(t *testing.T, kernel *Set) {
 	}
 	// Every byte.
 	for b := range 256 {
-		if fault := splitFault(kernel, []float64{1, 2, 3, 4, 5, 6, 7, 8}, []uint8{uint8(b)}, 0); fault != "" {
-			t.Errorf("mask %08b: %s", b, fault)
-		}
+		must.Equal(t, splitFault(kernel, []float64{1, 2, 3, 4, 5, 6, 7, 8}, []uint8{uint8(b)}, 0), "", "mask %08b", b)
 	}
 }
 
@@ -152,11 +150,7 @@ func TestSplitFaults(t *testing.T) {
 func TestTake(t *testing.T) {
 	src, dst := []float64{3, 5, 7}, []float64{0, 0, 0, 0, -1}
 	Take(dst, src, []uint16{2, 0, 0, 1})
-	if !slices.Equal(dst, []float64{7, 3, 3, 5, -1}) {
-		t.Errorf("Take gives %v", dst)
-	}
+	must.Same(t, dst, []float64{7, 3, 3, 5, -1}, "Take")
 	Put(dst, src, []uint16{4, 0})
-	if !slices.Equal(dst, []float64{5, 3, 3, 5, 3}) {
-		t.Errorf("Put gives %v", dst)
-	}
+	must.Same(t, dst, []float64{5, 3, 3, 5, 3}, "Put")
 }

@@ -30,13 +30,8 @@ func variants(t *testing.T, test func(t *testing.T, s *Set)) {
 func TestSelect(t *testing.T) {
 	all := Variants()
 	t.Logf("variants of this machine: %v", all)
-	if all[0] != Generic {
-		t.Errorf("the first variant is %v", all[0])
-	}
-	s, err := Select(Best)
-	if err != nil || s.Variant() != all[len(all)-1] {
-		t.Errorf("Select(Best) is %v, %v; want %v", s, err, all[len(all)-1])
-	}
+	must.Equal(t, all[0], Generic, "the first variant")
+	must.Equal(t, must.Get(Select(Best))(t).Variant(), all[len(all)-1], "Select(Best)")
 	for _, v := range []Variant{-1, AVX512 + 1} {
 		must.Err(Select(v))(t, "Select(%d) does not fail", v)
 	}

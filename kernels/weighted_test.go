@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestWeightedKernels compares with the definitions, and steps of numbers with whole weights
@@ -13,9 +15,7 @@ func TestWeightedKernels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	random := func(n int) []float64 { return filled(n, func() float64 { return 2*rng.Float64() - 1 }) }
 	near := func(what string, got, want float64) {
-		if !(math.Abs(got-want) <= 1e-12*(1+math.Abs(want))) {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
+		must.Near(t, got, want, 1e-12*(1+math.Abs(want)), "%s", what)
 	}
 	for _, n := range []int{1, 3, 8, 77, 1024} {
 		x, w := random(n), random(n)

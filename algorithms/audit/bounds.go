@@ -134,29 +134,3 @@ func meanSquares(v []float64) (mean, squares float64) {
 
 // unlimited stands for every larger number. A lower bound may be lowered, and JSON has no infinity.
 const unlimited = 1e9
-
-// RatioMethod is a method for an approximate lower bound of a ratio of two proportions.
-type RatioMethod int
-
-// The methods, named after their authors.
-const (
-	KatzLog RatioMethod = iota // Katz, Baptista, Azen and Pike 1978
-	Bailey                     // Bailey 1987
-)
-
-// RatioLower returns an approximate lower bound of p/q from the counts of e. For large counts it is wrong with
-// probability near alpha. Other tools print these bounds. They are not exact, so no verdict of this package
-// uses them. The bound is 0 if there are no successes.
-func RatioLower(e Event, m RatioMethod, alpha float64) float64 {
-	x, y := float64(e.Likely), float64(e.Rare)
-	p, q := x/float64(e.LikelyRuns), y/float64(e.RareRuns)
-	if x == 0 || y == 0 {
-		return 0
-	}
-	z := distuv.UnitNormal.Quantile(1 - alpha)
-	if m == KatzLog {
-		return p / q * math.Exp(-z*math.Sqrt((1-p)/x+(1-q)/y))
-	}
-	inner := (1-p)/x + (1-q)/y - z*z*(1-p)*(1-q)/(9*x*y)
-	return p / q * math.Pow((1-z*math.Sqrt(inner)/3)/(1-z*z*(1-q)/(9*y)), 3)
-}

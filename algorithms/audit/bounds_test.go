@@ -46,9 +46,7 @@ func TestProportionBoundsCover(t *testing.T) {
 			return q + 2.326*math.Sqrt(q*(1-q)/n)
 		}))
 	}
-	if worst > alpha*(1+1e-9) {
-		t.Errorf("misses with probability %g, want at most %g", worst, alpha)
-	}
+	must.Within(t, worst, 0, alpha*(1+1e-9), "misses with probability ..., want at most %g", alpha)
 	if worst < alpha/3 {
 		t.Errorf("misses with probability %g at most: the bounds are too loose to mean anything", worst)
 	}
@@ -185,9 +183,7 @@ func TestLowBitsOfFloatNoiseTellDataApart(t *testing.T) {
 	if epsilon := audited(func(v float64) float64 { return v }); !(epsilon > 1) {
 		t.Errorf("float noise: epsilon >= %g by low bits, want above 1", epsilon)
 	}
-	if epsilon := audited(func(v float64) float64 { return math.Round(v*0x1p30) * 0x1p-30 }); epsilon > 0.05 {
-		t.Errorf("noise on a grid: epsilon >= %g by low bits", epsilon)
-	}
+	must.Within(t, audited(func(v float64) float64 { return math.Round(v*0x1p30) * 0x1p-30 }), 0, 0.05, "noise on a grid: epsilon >= ... by low bits")
 }
 
 // A run that looks gradients up has the bits of a run that computes them, for every

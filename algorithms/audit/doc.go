@@ -30,7 +30,7 @@
 //   - slopes that depend on other records: TestKinksThroughSigmoidHold;
 //   - noise that is used twice: TestReusedNoiseIsCaught, and after a resume
 //     TestReusedNoiseOnResumeIsCaught in package algorithms;
-//   - an uncharged run: TestUnchargedRunIsCaught here and in package algorithms;
+//   - an uncharged run: TestUnchargedRunIsCaught in package algorithms;
 //   - noise drawn in float64: TestFloatNoiseIsOffGrid;
 //   - noise for fewer pairs than change together, a degree without a cap, kappa reduced to 1 with
 //     Poisson batches: TestSeededDefectsOfPairsAreCaught in package pairs; the row-wise clip

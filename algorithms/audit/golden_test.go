@@ -76,12 +76,8 @@ func TestGoldenAudit(t *testing.T) {
 		switch r.quantity {
 		case "audit_epsilon_lower_bound_clopper_pearson":
 			got = audit.ClopperPearson(event, 0, r.in.Alpha)
-		case "audit_ratio_lower_bound":
-			method := audit.KatzLog
-			if r.in.Method == "bailey" {
-				method = audit.Bailey
-			}
-			got = audit.RatioLower(event, method, r.in.Alpha)
+		case "audit_ratio_lower_bound": // approximate bounds, which Dyad does not have
+			continue
 		case "audit_epsilon_one_run":
 			got = bestThreshold(r, audit.OneRunEpsilon)
 		case "audit_epsilon_one_run_fdp":

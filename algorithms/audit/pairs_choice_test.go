@@ -32,9 +32,7 @@ func TestAuditOfChosenPairs(t *testing.T) {
 		target := audit.Target{Algorithm: a, Plan: p, Data: u.Data, Neighbour: u.Neighbour, Coins: 3}
 		move := must.Get(target.Move(context.Background()))(t)
 		most = max(most, move)
-		if !(move <= 1) {
-			t.Errorf("%s moves the releases by %v of what they may", u.Name, move)
-		}
+		must.Within(t, move, 0, 1, "%s moves the releases by ... of what they may", u.Name)
 	}
 	if most < 0.95 || math.IsNaN(most) {
 		t.Errorf("the worst neighbours move by %v of what they may", most)

@@ -102,12 +102,8 @@ func TestLogisticConstantsMatchDefinition(t *testing.T) {
 			curve = math.Max(curve, math.Abs(second.Eval(u)))
 			least = math.Min(least, second.Eval(u))
 		}
-		if curve != 0.25 {
-			t.Errorf("%+v: max |phi''| = %v, want 1/4 (at u = 0)", c, curve)
-		}
-		if convex := least >= 0; got.Convex != convex {
-			t.Errorf("%+v: Convex is %v, least second derivative %v", c, got.Convex, least)
-		}
+		must.Equal(t, curve, 0.25, "%+v: max |phi''|", c)
+		must.Equal(t, got.Convex, least >= 0, "%+v: Convex is ..., least second derivative %v", c, least)
 		for _, v := range []struct {
 			name             string
 			constant, needed float64

@@ -76,9 +76,7 @@ func TestGompertzRange(t *testing.T) {
 		t.Fatalf("Gorgonia gives %v at -1000: the test no longer shows the fault", dphi)
 	}
 	f := must.Get(FromGraph(build))(t)
-	if v := f.DPhi.Eval(-1000); v != 0 {
-		t.Errorf("phi'(-1000) = %v, want 0", v)
-	}
+	must.Equal(t, f.DPhi.Eval(-1000), 0, "phi'(-1000)")
 	if err := f.Check(-1000, 1000); err != nil {
 		t.Errorf("%v; phi' = %v", err, f.DPhi)
 	}

@@ -167,9 +167,7 @@ func TestLayersAgreeWithTorch(t *testing.T) {
 		}
 		for k, want := range c.Jacobian {
 			square += jac[k] * jac[k]
-			if !(math.Abs(jac[k]-want) <= 1e-9*norm) {
-				t.Errorf("%s: entry %d of the Jacobian is %v, of PyTorch %v", net.Name(), k, jac[k], want)
-			}
+			must.Near(t, jac[k], want, 1e-9*norm, "%s: entry %d of the Jacobian", net.Name(), k)
 		}
 		if len(c.Jacobian) != len(jac) || !(norm >= math.Sqrt(square)) {
 			t.Errorf("%s: %d and %d entries, and the norm %v is not at least %v", net.Name(), len(c.Jacobian), len(jac), norm, math.Sqrt(square))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -43,16 +42,11 @@ func TestPlanChoosesByPublicNumbers(t *testing.T) {
 		{cpu.Direct, 1000000, 1, "direct"},
 		{cpu.NearLinear, 3, 1, "near-linear"},
 	} {
-		k, err := cpu.Backend{Method: c.method}.Plan(problem(c.n, 5, c.radius))
-		if err != nil || k.Method() != c.want {
-			t.Errorf("%v n=%d r=%v: %v, %v, want %s", c.method, c.n, c.radius, k, err, c.want)
-		}
+		must.Equal(t, must.Get(cpu.Backend{Method: c.method}.Plan(problem(c.n, 5, c.radius)))(t).Method(), c.want, "%v n=%d r=%v", c.method, c.n, c.radius)
 	}
 	p := problem(100000, 5, 1)
 	p.Loss = scoreOnly{engine.Logistic{}}
-	if k, err := (cpu.Backend{}).Plan(p); err != nil || k.Method() != "direct" {
-		t.Errorf("a loss without StripBound: %v, want direct", err)
-	}
+	must.Equal(t, must.Get((cpu.Backend{}).Plan(p))(t).Method(), "direct", "a loss without StripBound")
 }
 
 func TestPlanDeclines(t *testing.T) {
@@ -189,16 +183,12 @@ func TestManyChunks(t *testing.T) {
 					first = dst
 					bounds += bound
 				}
-				if !slices.Equal(dst, first) {
-					t.Errorf("%v over %T: %d workers give %v, 1 gives %v", method, pairs, workers, dst, first)
-				}
+				must.Same(t, dst, first, "%v over %T: %d workers give", method, pairs, workers)
 			}
 			results = append(results, first)
 		}
 		if len(results) == 2 {
-			if diff := distance(results[0], results[1]); diff > bounds {
-				t.Errorf("%T: the methods differ by %v, their bounds add up to %v", pairs, diff, bounds)
-			}
+			must.Within(t, distance(results[0], results[1]), 0, bounds, "%T: the methods differ by", pairs)
 		}
 	}
 }

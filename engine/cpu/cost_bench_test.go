@@ -1,5 +1,3 @@
-//go:build unix
-
 package cpu
 
 import (
@@ -7,12 +5,12 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"syscall"
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
 
 	"dyad/engine"
+	"dyad/internal/machine"
 	"dyad/internal/must"
 )
 
@@ -75,13 +73,13 @@ func (c costCase) measure(tb testing.TB, p engine.Problem, r *engine.Records, me
 	defer e.Close()
 	sum, w := make([]float64, 1), []float64{0.9 * c.radius}
 	ns = math.Inf(1)
-	for start, runs := processorTime(tb), 0; runs < 5 || processorTime(tb)-start < 1e8; runs++ {
+	for start, runs := 1e9*machine.ProcessorTime(), 0; runs < 5 || 1e9*machine.ProcessorTime()-start < 1e8; runs++ {
 		count := 1 + 100_000/(c.n+c.n*c.n/100)
-		at := processorTime(tb)
+		at := 1e9 * machine.ProcessorTime()
 		for range count {
 			must.Do(tb, e.Sum(context.Background(), sum, engine.Gradient(w, engine.AllPairs{N: c.n})))
 		}
-		ns = min(ns, (processorTime(tb)-at)/float64(count))
+		ns = min(ns, (1e9*machine.ProcessorTime()-at)/float64(count))
 	}
 	switch plan := k.(*kernel); method {
 	case Direct:
@@ -91,13 +89,6 @@ func (c costCase) measure(tb testing.TB, p engine.Problem, r *engine.Records, me
 	default:
 		return ns, plan.sortedCounts(), true
 	}
-}
-
-// processorTime is the time that this process has run, in nanoseconds.
-func processorTime(tb testing.TB) float64 {
-	var r syscall.Rusage
-	must.Do(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &r))
-	return float64(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // mostDirect bounds the problems that the direct method is measured on.

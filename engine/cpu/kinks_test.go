@@ -150,9 +150,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 			}
 		}
 	}
-	if diff := distance(whole, total); !(diff <= limit+float64(n*n)*0x1p-44) {
-		t.Errorf("%s: the sum over all pairs is %v from that of its pairs, limit %v", name, diff, limit)
-	}
+	must.Within(t, distance(whole, total), 0, limit+float64(n*n)*0x1p-44, "%s: the sum over all pairs is ... from that of its pairs, limit %v", name, limit)
 	prefix, limit := sum(x, y, engine.PrefixPairs{T: n - 1})
 	clear(total)
 	for i := range n - 1 {
@@ -162,9 +160,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 			total[k] += pair[k]
 		}
 	}
-	if diff := distance(prefix, total); !(diff <= limit+float64(n)*0x1p-44) {
-		t.Errorf("%s: the sum over a prefix is %v from that of its pairs, limit %v", name, diff, limit)
-	}
+	must.Within(t, distance(prefix, total), 0, limit+float64(n)*0x1p-44, "%s: the sum over a prefix is ... from that of its pairs, limit %v", name, limit)
 }
 
 // twoRows repeats the first two rows of x, with labels 1 and -1.
@@ -290,9 +286,7 @@ func (roughStrip) Bounds(lo, hi float64) (engine.ScalarBounds, error) {
 func TestRoughLossesHaveNoExpansion(t *testing.T) {
 	p := problem(1<<17, 3, 1)
 	p.Loss = engine.Score{Of: roughStrip{enginetest.SquaredHinge()}}
-	if k, err := (cpu.Backend{}).Plan(p); err != nil || k.Method() != "direct" {
-		t.Errorf("planned %v, %v, want direct", k, err)
-	}
+	must.Equal(t, must.Get((cpu.Backend{}).Plan(p))(t).Method(), "direct", "planned")
 	must.Fail((cpu.Backend{Method: cpu.NearLinear}).Plan(p))(t, engine.ErrUnsupported, "near-linear")
 }
 
@@ -325,9 +319,7 @@ func TestNeighboursAtKinks(t *testing.T) {
 							ratio := movesAtKink(t, cpu.Backend{Variant: v}, p, pairs)
 							name := fmt.Sprintf("metric %v, %T", metric, pairs)
 							worst[name] = max(worst[name], ratio)
-							if !(ratio <= 1) {
-								t.Errorf("%s, m = %v, form %d, n = %d, %v: moved %.4g of what is certified", name, m, form, n, v, ratio)
-							}
+							must.Within(t, ratio, 0, 1, "%s, m = %v, form %d, n = %d, %v: moved ... of what is certified", name, m, form, n, v)
 						}
 					}
 				}

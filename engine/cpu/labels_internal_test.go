@@ -78,9 +78,7 @@ func TestWorkDoesNotDependOnLabels(t *testing.T) {
 			if first == "" {
 				first = got
 			}
-			if got != first {
-				t.Errorf("limit %d, labels %s: %s; other labels: %s", c.limit, name, got, first)
-			}
+			must.Equal(t, got, first, "limit %d, labels %s", c.limit, name)
 			// Control: tables for the labels that occur, as many as there are.
 			if c.limit != engine.AnyLabels && name == "one class" {
 				e := bind()
@@ -96,6 +94,7 @@ func TestWorkDoesNotDependOnLabels(t *testing.T) {
 // TestBindRefusesMoreLabels: with more labels than planned for the tables would be wrong.
 func TestBindRefusesMoreLabels(t *testing.T) {
 	r := must.Get(engine.NewRecords(make([]float64, 6), []float64{-1, 0, 1, 1, 0, -1}, 1, engine.UnitBounds()))(t)
+	wide := must.Get(engine.NewRecords(make([]float64, 18), r.Labels(), 3, engine.UnitBounds()))(t) // its scores are bound
 	for limit, ok := range map[int]bool{0: false, 2: false, 3: true, 6: true, engine.AnyLabels: true} {
 		p := engine.Problem{N: 6, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: limit}
 		k := must.Get(Backend{}.Plan(p))(t)
@@ -104,6 +103,12 @@ func TestBindRefusesMoreLabels(t *testing.T) {
 		}
 		if err := p.Fits(r); (err == nil) != ok {
 			t.Errorf("limit %d: Fits says %v", limit, err)
+		}
+		if _, err := BindScores(k, wide); (err == nil) != ok {
+			t.Errorf("limit %d: BindScores says %v", limit, err)
+		}
+		if _, err := BindScores(k, wide.Shard(0, 3)); err == nil {
+			t.Errorf("limit %d: BindScores takes a part of the records", limit)
 		}
 	}
 	p := engine.Problem{N: 6, D: 1, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 1, LabelValues: -2}

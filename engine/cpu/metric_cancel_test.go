@@ -115,9 +115,7 @@ func TestSortedStops(t *testing.T) {
 	}
 	for last := 0; last < all.asked; last += 1 + all.asked/50 {
 		ctx := &countedContext{Context: context.Background(), last: last}
-		if err := e.Sum(ctx, got, engine.Gradient(other, engine.AllPairs{N: n})); err != context.Canceled {
-			t.Errorf("stopped after %d questions: %v", last, err)
-		}
+		must.Equal(t, e.Sum(ctx, got, engine.Gradient(other, engine.AllPairs{N: n})), context.Canceled, "stopped after %d questions", last)
 		if ctx.asked > last+4 {
 			t.Errorf("stopped after %d questions, but %d were asked", last, ctx.asked)
 		}

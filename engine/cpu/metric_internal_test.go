@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"dyad/engine"
@@ -89,18 +88,14 @@ func TestMetricGrid(t *testing.T) {
 						if first == nil {
 							first, bounds = got, bounds+k.Bounds(engine.Query{Pairs: pairs}).Sum
 						}
-						if !slices.Equal(got, first) {
-							t.Errorf("panel %d: %d partial sums, %d products and %d workers give %v, want %v", panel, partial, product, workers, got, first)
-						}
+						must.Same(t, got, first, "panel %d: %d partial sums, %d products and %d workers give", panel, partial, product, workers)
 					}
 				}
 			}
 			results = append(results, first)
 		}
 		for _, got := range results[1:] {
-			if diff := norm2(got, results[0]); !(diff <= bounds) {
-				t.Errorf("%T: panels differ by %v, bounds add up to %v", pairs, diff, bounds)
-			}
+			must.Within(t, norm2(got, results[0]), 0, bounds, "%T: panels differ by", pairs)
 		}
 		if size := norm2(results[0], make([]float64, len(w))); size < 1e6*bounds {
 			t.Errorf("%T: result of norm %v, bounds %v", pairs, size, bounds)
@@ -135,12 +130,8 @@ func TestMetricManyStripes(t *testing.T) {
 	onePrefix := gradSum(t, planned(t, metricProblem(n, d), 1), r, w, prefix)
 	for _, workers := range []int{2, 7} {
 		k := planned(t, metricProblem(n, d), workers)
-		if got := gradSum(t, k, r, w, all); !slices.Equal(got, one) {
-			t.Errorf("%d workers give %v, 1 gives %v", workers, got, one)
-		}
-		if got := gradSum(t, k, r, w, prefix); !slices.Equal(got, onePrefix) {
-			t.Errorf("prefix: %d workers give %v, 1 gives %v", workers, got, onePrefix)
-		}
+		must.Same(t, gradSum(t, k, r, w, all), one, "%d workers give", workers)
+		must.Same(t, gradSum(t, k, r, w, prefix), onePrefix, "prefix: %d workers give", workers)
 	}
 	want := plainSum(r, w, func(yield func(i, j int) bool) {
 		for i := range n - 1 {
@@ -149,9 +140,7 @@ func TestMetricManyStripes(t *testing.T) {
 			}
 		}
 	})
-	if diff := norm2(onePrefix, want); !(diff <= 1e-13*float64(n)) {
-		t.Errorf("a prefix of %d pairs is off by %v", n-1, diff)
-	}
+	must.Within(t, norm2(onePrefix, want), 0, 1e-13*float64(n), "a prefix of %d pairs is off by", n-1)
 	// The same sum for the records in reverse order: all tiles differ.
 	rows := make([]int, n)
 	for i := range rows {
@@ -252,9 +241,7 @@ func TestIndefiniteMatrix(t *testing.T) {
 		}
 	})
 	bound := k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
-	if diff := norm2(gradSum(t, k, r, w, engine.AllPairs{N: n}), want); !(diff <= 10*bound) {
-		t.Errorf("|error| = %v, Roundoff %v", diff, bound)
-	}
+	must.Within(t, norm2(gradSum(t, k, r, w, engine.AllPairs{N: n}), want), 0, 10*bound, "|error| = ..., Roundoff %v", bound)
 }
 
 // TestMetricVariants compares the variants of the kernels: the same bound, the same bits
@@ -283,16 +270,12 @@ func TestMetricVariants(t *testing.T) {
 						at[k] = radius * w[k]
 					}
 					got := gradSum(t, plan(1), r, at, pairs)
-					if again := gradSum(t, plan(3), r, at, pairs); !slices.Equal(got, again) {
-						t.Errorf("%v d=%d %T: 3 workers give other bits", v, d, pairs)
-					}
+					must.Same(t, got, gradSum(t, plan(3), r, at, pairs), "%v d=%d %T: 3 workers give other bits", v, d, pairs)
 					if first == nil {
 						first, bound = got, plan(1).Bounds(engine.Query{Pairs: pairs}).Sum
 						continue
 					}
-					if b := plan(1).Bounds(engine.Query{Pairs: pairs}).Sum; b != bound {
-						t.Errorf("%v d=%d %T: Roundoff %v, generic %v", v, d, pairs, b, bound)
-					}
+					must.Equal(t, plan(1).Bounds(engine.Query{Pairs: pairs}).Sum, bound, "%v d=%d %T: Roundoff", v, d, pairs)
 					if diff := norm2(got, first); !(diff <= 2*bound) || d > 1 && diff == 0 {
 						t.Errorf("%v d=%d radius %v %T: off the generic kernels by %v, bound %v", v, d, radius, pairs, diff, bound)
 					}

@@ -85,9 +85,7 @@ func TestSingleNeighbours(t *testing.T) {
 				if bad <= 2*bound {
 					t.Errorf("%v d=%d equal=%v: a defect changes it by %v only, bound %v", v, d, equal, bad, 2*bound)
 				}
-				if r := single.Bounds(engine.Query{Pairs: pairs}).Sum; bound > r {
-					t.Errorf("NeighbourRoundoff %v, Roundoff %v", bound, r)
-				}
+				must.Within(t, bound, 0, single.Bounds(engine.Query{Pairs: pairs}).Sum, "NeighbourRoundoff")
 			}
 		}
 	}

@@ -66,9 +66,7 @@ func TestMetricRoundoffIsSmall(t *testing.T) {
 		for _, d := range []int{1, 8, 128, 1000} {
 			k := must.Get(cpu.Backend{}.Plan(metricProblem(n, d, 1)))(t)
 			for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: 1}, engine.PrefixPairs{T: n - 1}} {
-				if got := k.Bounds(engine.Query{Pairs: pairs}).Sum / float64(pairs.Len()); !(got > 1e-16 && got < 1e-12) {
-					t.Errorf("n=%d d=%d: Roundoff per pair of %T is %v, want below 1e-12", n, d, pairs, got)
-				}
+				must.Within(t, k.Bounds(engine.Query{Pairs: pairs}).Sum/float64(pairs.Len()), 1e-16, 1e-12, "n=%d d=%d: Roundoff per pair of %T", n, d, pairs)
 			}
 			if !math.IsInf(k.Bounds(engine.Query{Pairs: otherPairs{engine.AllPairs{N: n}}}).Sum, 1) {
 				t.Error("Roundoff of unknown pairs is finite")

@@ -298,12 +298,8 @@ func checkMoments(t *testing.T, name string, e *momentsEvaluator, got engine.Mom
 		err, l float64
 	}{{"positives", distanceTo([]float64{got.Positives()}, positives), limit.Positives},
 		{"sum", distanceTo(got.Sum, sum), limit.Sum}, {"second", distanceTo(got.Second, second), limit.Second}} {
-		if !(c.err <= c.l) {
-			t.Errorf("%s: %s is off by %v, bound %v", name, c.what, c.err, c.l)
-		}
-		if c.l > 1e-9 {
-			t.Errorf("%s: bound %v of %s is not small", name, c.l, c.what)
-		}
+		must.Within(t, c.err, 0, c.l, "%s: %s is off by", name, c.what)
+		must.Within(t, c.l, 0, 1e-9, "%s: bound ... of %s is not small", name, c.what)
 	}
 }
 

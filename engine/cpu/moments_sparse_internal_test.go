@@ -62,15 +62,11 @@ func TestWideMomentsAgainstExactSums(t *testing.T) {
 			dense, _ := wideOf(t, r, m, 2, false)
 			limit, own := e.Bounds(engine.Query{Radius: m.Radius, Second: m.Second}), e.wideError()
 			clip := float64(n) * float64(4*d+200) * 0x1p-52 * m.Radius
-			if far := norm2(got.Sum, dense.Sum); far > limit.Sum+own.Sum+clip {
-				t.Errorf("%s: sums in dense blocks are %v away", name, far)
-			}
+			must.Within(t, norm2(got.Sum, dense.Sum), 0, limit.Sum+own.Sum+clip, "%s: sums in dense blocks are ... away", name)
 			if far := norm2(got.Second, dense.Second); far > limit.Second+own.Second+2*clip*m.Radius {
 				t.Errorf("%s: second moments in dense blocks are %v away, bounds %v, %v", name, far, limit.Second, own.Second)
 			}
-			if math.Abs(got.Positives()-dense.Positives()) > limit.Positives+own.Positives {
-				t.Errorf("%s: %v positives, and %v in dense blocks", name, got.Positives(), dense.Positives())
-			}
+			must.Near(t, got.Positives(), dense.Positives(), limit.Positives+own.Positives, "%s: ... positives", name)
 		}
 	}
 }
@@ -139,10 +135,6 @@ func checkWide(t *testing.T, name string, e *momentsEvaluator, got engine.Moment
 		t.Errorf("%s: no record was clipped", name)
 	}
 	limit := e.wideError()
-	if far := distanceTo(got.Sum, sum); !(far <= limit.Sum) {
-		t.Errorf("%s: the sum is %v away, the bound is %v", name, far, limit.Sum)
-	}
-	if far := distanceTo(got.Second, second); !(far <= limit.Second) {
-		t.Errorf("%s: the second moments are %v away, the bound is %v", name, far, limit.Second)
-	}
+	must.Within(t, distanceTo(got.Sum, sum), 0, limit.Sum, "%s: the sum is ... away", name)
+	must.Within(t, distanceTo(got.Second, second), 0, limit.Second, "%s: the second moments are ... away", name)
 }

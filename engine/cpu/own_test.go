@@ -119,9 +119,7 @@ func TestOwnLoss(t *testing.T) {
 					if bits == nil {
 						bits = slices.Clone(got)
 					}
-					if !slices.Equal(bits, got) {
-						t.Errorf("n = %d, %d workers, sparse %v: %v, want %v", n, workers, r.IsSparse(), got, bits)
-					}
+					must.Same(t, bits, got, "n = %d, %d workers, sparse %v: %v, want", n, workers, r.IsSparse(), got)
 					off := distance(got, want)
 					if bound := k.Bounds(engine.Query{Pairs: pairs}).Sum; !(off <= 2*bound) || !(bound < 1e-9*float64(pairs.Len())) {
 						t.Errorf("n = %d, %T: off by %v, Roundoff %v", n, pairs, off, bound)
@@ -164,9 +162,7 @@ func TestOwnLossIsClipped(t *testing.T) {
 			worst = max(worst, distance(after, before))
 			control = max(control, math.Abs(dot(w, raw(l, w, far, y))-dot(w, raw(l, w, x, y))))
 		}
-		if !(worst <= bound) {
-			t.Errorf("a gradient times %v moves by %v, bound %v", lie, worst, bound)
-		}
+		must.Within(t, worst, 0, bound, "a gradient times %v moves by", lie)
 		if lie == 1e6 && worst < bound/10 {
 			t.Errorf("the attack reaches %v of %v only", worst, bound)
 		}

@@ -132,9 +132,7 @@ func TestPersonPositionsAreTheirOwn(t *testing.T) {
 						}
 					}
 				}
-				if diff := distance(whole, total); !(diff <= limit+0x1p-40) {
-					t.Errorf("%s, %v: the sum is %v from that of its persons, limit %v", loss.Name(), method, diff, limit)
-				}
+				must.Within(t, distance(whole, total), 0, limit+0x1p-40, "%s, %v: the sum is ... from that of its persons, limit %v", loss.Name(), method, limit)
 			}
 		}
 	}
@@ -174,9 +172,7 @@ func TestPersonsReplaced(t *testing.T) {
 			worst = max(worst, (distance(s, z)-2*rho)/(2*float64(len(f.y)-1)*constants.PairDiameter))
 		}
 		t.Logf("%s, %v: moved at most %.4g of what is certified", c.loss.Name(), c.method, worst)
-		if !(worst <= 1 && worst >= c.least) {
-			t.Errorf("%s, %v: moved %.4g of what is certified, want %.4g to 1", c.loss.Name(), c.method, worst, c.least)
-		}
+		must.Within(t, worst, c.least, 1, "%s, %v: moved ... of what is certified, want %.4g to 1", c.loss.Name(), c.method, c.least)
 	}
 }
 
@@ -288,9 +284,7 @@ func TestPersonDefectsAreCaught(t *testing.T) {
 	}
 	caught := map[string]float64{}
 	for range 2 {
-		if got := moved(right); !(got <= 1+1e-12) {
-			t.Errorf("the right mean moves %.4g of its certificate", got)
-		}
+		must.Within(t, moved(right), 0, 1+1e-12, "the right mean moves ... of its certificate")
 		for name, sum := range defects {
 			caught[name] = max(caught[name], moved(sum))
 		}
@@ -348,9 +342,7 @@ func TestPersonWithManyRowsStops(t *testing.T) {
 			t.Errorf("%v: asked %d times in a person of %d rows", method, ctx.asked, rows)
 		}
 		ctx = &countedContext{Context: context.Background(), last: rows / 128}
-		if err := e.Sum(ctx, make([]float64, 2), engine.Gradient(inBall(2, 1), p.Pairs())); err != context.Canceled {
-			t.Errorf("%v: %v, want a stop", method, err)
-		}
+		must.Equal(t, e.Sum(ctx, make([]float64, 2), engine.Gradient(inBall(2, 1), p.Pairs())), context.Canceled, "%v", method)
 		must.Do(t, e.Close())
 	}
 }

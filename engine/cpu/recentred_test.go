@@ -107,9 +107,7 @@ func TestRecentred(t *testing.T) {
 					must.Do(t, ev.Sum(ctx, make([]float64, d), q))
 					other := moved.Dense()
 					for i := range n {
-						if same := slices.Equal(other[i*d:][:d], first[i*d:][:d]); same != (i != 7) {
-							t.Errorf("record %d of the neighbour: same bits %t", i, same)
-						}
+						must.Equal(t, slices.Equal(other[i*d:][:d], first[i*d:][:d]), i != 7, "record %d of the neighbour: same bits", i)
 					}
 				}
 			}

@@ -225,9 +225,7 @@ func TestRoughSlopesAreClamped(t *testing.T) {
 		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}} {
 			dst, roundoff := sumOver(t, cpu.Backend{}, p, r, p.Domain().Start(), pairs)
 			norm := distance(dst, make([]float64, len(dst)))
-			if most := float64(pairs.Len())*c.Lipschitz + roundoff; !(norm <= most) {
-				t.Errorf("%s over %T: norm %v, the constants allow %v", loss.Name(), pairs, norm, most)
-			}
+			must.Within(t, norm, 0, float64(pairs.Len())*c.Lipschitz+roundoff, "%s over %T: norm", loss.Name(), pairs)
 		}
 	}
 }
@@ -288,9 +286,7 @@ func TestMillionRecords(t *testing.T) {
 		}
 		p.N = base * copies
 		got, b := gradSum(t, cpu.Auto, p, x, y, w)
-		if k, err := (cpu.Backend{}).Plan(p); err != nil || k.Method() != method {
-			t.Errorf("%s: %v, %v, want %s", name, k, err, method)
-		}
+		must.Equal(t, must.Get((cpu.Backend{}).Plan(p))(t).Method(), method, "%s", name)
 		diff, size := distance(got, want), distance(want, make([]float64, d))
 		t.Logf("%s, %s: |error| = %.2g of %.3g, bounds %.2g and %.2g", name, method, diff, size, b, bound)
 		if diff > bound+b || bound+b > 1e-9*size {

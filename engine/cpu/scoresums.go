@@ -21,10 +21,14 @@ type ScoreSums struct{ e *evaluator }
 // labels and persons.
 func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	k, ok := planned.(*kernel)
-	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.N != r.Units() ||
-		k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
+	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
 		return nil, fmt.Errorf("cpu: BindScores needs a kernel that was planned with Radius 1 for a score loss of "+
 			"one feature and %d records", r.Units())
+	}
+	p := k.problem // the scores take the place of the features
+	p.D, p.Bounds, p.NonZerosPerRow = r.Dim(), r.Bounds(), 0
+	if err := p.Fits(r); err != nil {
+		return nil, err
 	}
 	if k.team != nil {
 		return nil, fmt.Errorf("%w: scores of a network cannot be computed in a team; train in one process",

@@ -69,9 +69,7 @@ func TestSumsOfTermsAreExact(t *testing.T) {
 				at += 2
 			}
 		}
-		if !slices.Equal(sums, want) {
-			t.Errorf("%s: sums %v, of terms alone %v", loss.Name(), sums[:5], want[:5])
-		}
+		must.Same(t, sums, want, "%s: sums %v, of terms alone %v", loss.Name(), sums[:5], want[:5])
 		k := bound(t, b, p, x, y).kernel
 		if want[0] += 2 * 0x1p-22 * k.unit; slices.Equal(sums, want) || !k.direct {
 			t.Errorf("%s: one unit more makes no difference", loss.Name())

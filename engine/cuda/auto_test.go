@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -105,9 +104,7 @@ func TestAutoIsOfTheResults(t *testing.T) {
 	}
 	var got Models
 	must.Do(t, json.Unmarshal(measuredModels, &got))
-	if !reflect.DeepEqual(got, want) {
-		t.Error("engine/cuda/auto.json is not of the files in bench/results/gpu: run this test with DYAD_AUTO_OUT=auto.json")
-	}
+	must.Same(t, got, want, "engine/cuda/auto.json is not of the files in bench/results/gpu: run this test with DYAD_AUTO_OUT=auto.json")
 }
 
 // madeUp is a result in which the GPU has a fixed time and is ten times as fast as the CPU
@@ -166,9 +163,7 @@ func TestAuto(t *testing.T) {
 	}
 	changed := embeddedPTX()
 	changed["metric_mma"] = "another"
-	if same, err := readModels(text, changed); err != nil || len(same) != 1 {
-		t.Errorf("a program that near-linear sums do not run makes its model stale: %v, %v", same, err)
-	}
+	must.Equal(t, len(must.Get(readModels(text, changed))(t)), 1, "a program that near-linear sums do not run makes its model stale")
 	changed["rows"] = "another"
 	stale, err := readModels(text, changed)
 	if err != nil || len(stale) != 0 {
@@ -223,9 +218,7 @@ func TestAuto(t *testing.T) {
 		if err != nil || device != c.want || why == "" {
 			t.Errorf("%s: %s, %s, %v", name, device, why, err)
 		}
-		if again, err := a.Plan(p); err != nil || again.Method() != k.Method() {
-			t.Errorf("%s: Plan disagrees with Choose: %v, %v", name, again, err)
-		}
+		must.Equal(t, must.Get(a.Plan(p))(t).Method(), k.Method(), "%s: Plan disagrees with Choose", name)
 	}
 	if _, err := a.Plan(engine.Problem{}); err == nil || errors.Is(err, engine.ErrUnsupported) {
 		t.Errorf("an empty problem: %v", err)
@@ -282,9 +275,7 @@ func TestTuned(t *testing.T) {
 		if tuned(); launches() == 0 {
 			t.Errorf("%s: its times were taken", what)
 		}
-		if strings.Contains(string(file), "Other GPU") != (what == "another GPU") {
-			t.Errorf("%s:\n%s", what, file)
-		}
+		must.Equal(t, strings.Contains(string(file), "Other GPU"), what == "another GPU", "%s:\n%s", what, file)
 	}
 	// A GPU that fails is an error, and nothing is kept of it.
 	file = nil

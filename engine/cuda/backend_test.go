@@ -195,9 +195,7 @@ func TestAgainstCPU(t *testing.T) {
 			bound += k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n}}).Sum
 		}
 		diff, norm := apartBy(sums[0], sums[1]), norm2(sums[0])
-		if !(diff <= bound) {
-			t.Errorf("%+v: the difference %g is above both bounds, %g", c, diff, bound)
-		}
+		must.Within(t, diff, 0, bound, "%+v: the difference ... is above both bounds", c)
 		t.Logf("%+v: relative difference %.2g, bound %.2g", c, diff/norm, bound/norm)
 	}
 }
@@ -302,10 +300,7 @@ func checkFailures(t *testing.T, how Backend, memory uint64, p engine.Problem, r
 
 // TestCompile: every embedded program is compiled, and one that is not a program is named.
 func TestCompile(t *testing.T) {
-	done, err := openFake(t, newFake()).Device.Compile()
-	if err != nil || len(done) != len(kernels.PTXNames()) {
-		t.Errorf("%v, %v: want %v", done, err, kernels.PTXNames())
-	}
+	must.Equal(t, len(must.Get(openFake(t, newFake()).Device.Compile())(t)), len(kernels.PTXNames()), "programs")
 	f := newFake()
 	f.edit = func(ptx string) string {
 		if strings.Contains(ptx, ".entry pair_sums(") {

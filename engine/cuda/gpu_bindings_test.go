@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"slices"
 	"testing"
 
 	"dyad/engine"
@@ -30,9 +29,7 @@ func TestGPUBindings(t *testing.T) {
 		for i, device := range []*Device{b.Device, device} {
 			sums[i] = must.Get(sumOf(Backend{Device: device, Method: c.method}, p, r, w))(t)
 		}
-		if !slices.Equal(sums[0], sums[1]) {
-			t.Errorf("%+v: the bindings differ by %.2g", c, relative(sums[1], sums[0]))
-		}
+		must.Same(t, sums[0], sums[1], "%+v: the bindings differ by %.2g", c, relative(sums[1], sums[0]))
 	}
 	summary(t, "the bindings over libcuda and gorgonia.org/cu agree bit for bit")
 }

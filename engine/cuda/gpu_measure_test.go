@@ -302,6 +302,33 @@ func (c gpuCase) sums(t *testing.T, b Backend, m *measurement) (others []measure
 	return others, nil
 }
 
+// visited returns the number of unordered pairs that the kernel computes for records with these labels. It
+// is 0 for the near-linear method.
+func visited(of planned, labels []float64) (pairs int64) {
+	k, scores := of.(*kernel)
+	if _, metric := of.(*metricKernel); metric {
+		return int64(of.Problem().N) * int64(of.Problem().N-1) / 2
+	}
+	if !scores || !k.direct {
+		return 0
+	}
+	if k.factored { // the pairs of a record with the smallest label and a record with the other label
+		least := slices.Min(labels)
+		for _, y := range labels {
+			if y == least {
+				pairs++
+			}
+		}
+		return pairs * (int64(len(labels)) - pairs)
+	}
+	for _, size := range k.groups() {
+		if size < k.nearFrom {
+			pairs += int64(size) * int64(size-1) / 2
+		}
+	}
+	return pairs
+}
+
 // measure times a gradient sum, the fastest of five, or of as many as take three seconds.
 func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64, m *measurement) ([]float64, error) {
 	k, err := engine.Grouped{Backend: b}.Plan(p)
@@ -316,7 +343,7 @@ func measure(b engine.Backend, p engine.Problem, r *engine.Records, w []float64,
 	pairs := p.Pairs()
 	m.Method, m.Pairs, m.Bind = k.Method(), pairs.Len(), time.Since(start).Seconds()
 	if k, ok := k.(planned); ok {
-		m.Programs, m.Visited = k.programs(), k.visited(r.Labels())
+		m.Programs, m.Visited = k.programs(), visited(k, r.Labels())
 	}
 	sum := make([]float64, len(w))
 	begin := time.Now()

@@ -242,10 +242,7 @@ func partsAgree(t *testing.T, b Backend, labels int, loss engine.Loss, other eng
 			continue
 		}
 		b.Memory = panelMemory(n, d)
-		panels, err := sumOf(b, p, r, w)
-		if err != nil || !slices.Equal(panels, got) {
-			t.Errorf("n = %d: panels have other bits than resident records: %v", n, err)
-		}
+		must.Same(t, must.Get(sumOf(b, p, r, w))(t), got, "n = %d: panels have other bits than resident records", n)
 		b.Memory = 0
 	}
 }

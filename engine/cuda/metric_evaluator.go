@@ -228,10 +228,7 @@ func (k *metricKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	d, own := k.problem.D, *k
 	own.n = r.Len()
 	e := &metricEvaluator{metricKernel: &own, planned: k, records: r, full: make([]float64, d*d), last: make([]float64, d)}
-	if err := e.fill(k.backend.Device, e.load); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return e, e.fill(k.backend.Device, e.load)
 }
 
 // blocks returns the memory blocks that an evaluator allocates.

@@ -258,17 +258,12 @@ func TestMetricSlices(t *testing.T) {
 func TestPrecisions(t *testing.T) {
 	p, _, _ := metricProblem(t, 10, 3)
 	for _, precision := range []Precision{AutoPrecision, FP32, BF16x3} {
-		if got, err := ParsePrecision(precision.String()); err != nil || got != precision {
-			t.Errorf("%v: %v, %v", precision, got, err)
-		}
+		must.Equal(t, must.Get(ParsePrecision(precision.String()))(t), precision, "%v", precision)
 		want := "direct, " + precision.String()
 		if precision == AutoPrecision {
 			want = "direct, bf16x3"
 		}
-		k, err := openMetric(t, newFake(), precision).Plan(p)
-		if err != nil || k.Method() != want {
-			t.Errorf("%v: %v, %v", precision, k, err)
-		}
+		must.Equal(t, must.Get(openMetric(t, newFake(), precision).Plan(p))(t).Method(), want, "%v", precision)
 	}
 	must.Err(ParsePrecision("fp16"))(t, "fp16 was accepted")
 }

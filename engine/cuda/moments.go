@@ -89,8 +89,6 @@ func (k *momentsKernel) on() Backend { return k.backend }
 
 func (k *momentsKernel) programs() []string { return []string{"rows", "clipped"} }
 
-func (k *momentsKernel) visited([]float64) int64 { return 0 }
-
 // work counts every read of a number, and counts products of two entries as pairs.
 func (k *momentsKernel) work() (work, string) {
 	n, d := float64(k.problem.N), k.problem.D
@@ -209,10 +207,7 @@ func (k *momentsKernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 	for i, w := range roots {
 		roots[i] = math.Sqrt(w)
 	}
-	if err := e.fill(k.backend.Device, func(c *job) { e.load(c, r, shares, roots) }); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return e, e.fill(k.backend.Device, func(c *job) { e.load(c, r, shares, roots) })
 }
 
 // countPositives sets positives from shares, the labels divided by their bound, and the weights of rows. It

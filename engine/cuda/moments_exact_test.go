@@ -102,15 +102,11 @@ func TestMomentsAgainstExactSums(t *testing.T) {
 				}
 			}
 			e := k.Bounds(engine.Query{Radius: c.radius, Second: m.Second})
-			if a := away(got.Sum, sum); !(a <= e.Sum) {
-				t.Errorf("%+v, %v: the sum is %g away, more than %g", c, m.Second, a, e.Sum)
-			}
+			must.Within(t, away(got.Sum, sum), 0, e.Sum, "%+v, %v: the sum is ... away", c, m.Second)
 			if a := away(diagonal, square[:len(diagonal)]); m.Second != engine.NoSecond && !(a <= e.Second) {
 				t.Errorf("%+v, %v: squares are %g away, more than %g", c, m.Second, a, e.Second)
 			}
-			if a := away([]float64{got.Positives()}, []*big.Float{shares}); !(a <= e.Positives) {
-				t.Errorf("%+v: the shares are %g away, more than %g", c, a, e.Positives)
-			}
+			must.Within(t, away([]float64{got.Positives()}, []*big.Float{shares}), 0, e.Positives, "%+v: the shares are ... away", c)
 		}
 	}
 }

@@ -57,10 +57,7 @@ func TestForecast(t *testing.T) {
 	for _, less := range []uint64{0, 1} {
 		b := k.(*kernel).backend
 		b.Memory = f.Memory - less
-		again, err := b.Plan(p)
-		if err != nil || again.(*kernel).grid.resident != (less == 0) {
-			t.Errorf("%d bytes less than %d: %v", less, f.Memory, err)
-		}
+		must.Equal(t, must.Get(b.Plan(p))(t).(*kernel).grid.resident, less == 0, "%d bytes less than %d", less, f.Memory)
 	}
 	b := k.(*kernel).backend
 	b.Models = &Models{{GPU: "NVIDIA H200", Method: "near-linear", Fixed: 3}}
@@ -68,9 +65,7 @@ func TestForecast(t *testing.T) {
 	if f, ok := ForecastOf(again); !ok || !f.Measured || f.Seconds != 3 {
 		t.Errorf("%+v", f)
 	}
-	if s := again.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 2}}).Seconds; s != 0 {
-		t.Errorf("a prefix takes %g s", s)
-	}
+	must.Equal(t, again.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: 2}}).Seconds, 0, "a prefix takes ... s")
 	p.Groups = []int{5e5, 5e5}
 	if _, f := forecastOn(t, "h200", p, AnyMethod, 0); f.Seconds != 0 || f.Memory == 0 {
 		t.Errorf("groups: %+v", f)

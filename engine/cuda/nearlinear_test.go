@@ -26,12 +26,8 @@ func TestMomentError(t *testing.T) {
 			depth[a], own[a] = 2+depth[i*groupTerms-j], 2*sigma+own[i*groupTerms-j]+1
 		}
 		growth := float64(a+1) * float64(a+2) / 2
-		if depth[a] > 1+growth/280 {
-			t.Errorf("a = %d: the sums count %v times, the claim is %v", a, depth[a], 1+growth/280)
-		}
-		if own[a] > 4.2*growth {
-			t.Errorf("a = %d: error %v u, the claim is %v u", a, own[a], 4.2*growth)
-		}
+		must.Within(t, depth[a], 0, 1+growth/280, "a = %d: the sums count ... times", a)
+		must.Within(t, own[a], 0, 4.2*growth, "a = %d: error ... u", a)
 	}
 	if own[224] < 1.2*224 { // the control: the claim is not one that anything meets
 		t.Errorf("error %v of the 224th moment", own[224])

@@ -230,10 +230,7 @@ func (k *networkKernel) Bind(r *engine.Records) (embedding.Rows, error) {
 		return nil, fmt.Errorf("cuda: Bind: network %s was not planned for these records", k.name)
 	}
 	e := &networkRows{networkKernel: k, n: r.Len(), host: make([]float64, k.stride()*k.out)}
-	if err := e.fill(k.backend.Device, func(c *job) { e.load(c, r) }); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return e, e.fill(k.backend.Device, func(c *job) { e.load(c, r) })
 }
 
 func (e *networkRows) load(c *job, r *engine.Records) {

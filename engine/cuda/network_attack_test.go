@@ -4,7 +4,6 @@ import (
 	"context"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -190,9 +189,7 @@ func TestNetworkPlaces(t *testing.T) {
 				all, y = append(all, row...), append(y, 1)
 			}
 			r := must.Get(engine.AdoptRecords(all, y, d, engine.UnitBounds()))(t)
-			if got := jacobian(t, b, net, r, place, theta); !slices.Equal(got, want) {
-				t.Errorf("%s: record %d of %d has other bits than alone", net.Name(), place, n)
-			}
+			must.Same(t, jacobian(t, b, net, r, place, theta), want, "%s: record %d of %d has other bits than alone", net.Name(), place, n)
 		}
 	}
 }

@@ -27,21 +27,6 @@ func (n dense) work() (w networkWork) {
 	return w
 }
 
-// tupleWork returns the work for a record in tuples of the given size. There are two passes over the entries of
-// the gradient instead of one. After each tuple every entry needs a square, a product, a conversion at a quarter
-// of the rate of float64, and an addition of 64 bits. Columns are gathered in sectors of 32 bytes.
-func (n dense) tupleWork(size float64) networkWork {
-	w := n.work()
-	for _, l := range n.layers {
-		rows, cols := float64(l.Rows), float64(l.Cols)
-		w.double += rows * cols * (1 + 8/size)
-		w.bytes += 4*cols*float64(chunksOf(l.Rows, networkSide)) + 8*rows*float64(chunksOf(l.Cols, networkSide)) +
-			16*tupleLanes*float64(tilesOf(l))/size
-	}
-	w.bytes += 36 * float64(n.in+1)
-	return w
-}
-
 // networkMethod is the name of the method in the predicted time models of networks. In these models, PerRecord is the
 // time of a fused operation in float32. PerPair is the time of a fused operation in float64. PerNumber is the time of
 // reading or writing a byte.

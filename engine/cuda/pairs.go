@@ -90,15 +90,11 @@ func (b Backend) planSums(data *embedding.Data, loss embedding.ListLoss, rows in
 			engine.ErrUnsupported, n, s.d, s.pairs, rows, gib(need), b.Name(), gib(have))
 	}
 	s.integers = make([]int64, s.Len())
-	err := s.fill(b.Device, func(c *job) {
+	return s, s.fill(b.Device, func(c *job) {
 		s.module = b.Device.load(c, kernels.PTX("pairs"))
 		s.alloc(c, s.blocks(n))
 		s.upload(c, data)
 	})
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
 }
 
 // Len implements embedding.Sums.

@@ -165,9 +165,7 @@ func pairsAgainstCPU(t *testing.T, b Backend, short bool) {
 			s.slice = 40
 			shuffled := slices.Clone(batch)
 			rand.New(rand.NewPCG(1, 1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-			if again := s.sumOf(t, w, shuffled, clip, c.how); !slices.Equal(again, got) {
-				t.Errorf("%s, clip %g: another order changes the sum", name, clip)
-			}
+			must.Same(t, s.sumOf(t, w, shuffled, clip, c.how), got, "%s, clip %g: another order changes the sum", name, clip)
 		}
 	}
 }
@@ -322,9 +320,7 @@ func TestPairsRecordChangesItsTermsOnly(t *testing.T) {
 		t.Error("terms of other pairs changed, or none of its own did")
 	}
 	for k := range all[0] {
-		if all[0][k]-own[0][k] != all[1][k]-own[1][k] {
-			t.Errorf("entry %d changed by more than its own terms", k)
-		}
+		must.Equal(t, all[0][k]-own[0][k], all[1][k]-own[1][k], "entry %d changed by more than its own terms", k)
 	}
 }
 
@@ -344,9 +340,7 @@ func TestPairsTermKnowsNoBatch(t *testing.T) {
 			}
 		}
 		s.sumOf(t, w, list, 0.2, embedding.WholeMatrix)
-		if !slices.Equal(s.integers, want) {
-			t.Errorf("a batch of %d: the sum is not that of its terms", size)
-		}
+		must.Same(t, s.integers, want, "a batch of %d: the sum is not that of its terms", size)
 		if want[0]++; slices.Equal(s.integers, want) {
 			t.Error("one unit more makes no difference: the test sees nothing")
 		}

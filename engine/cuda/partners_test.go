@@ -78,9 +78,7 @@ func TestPartners(t *testing.T) {
 			t.Errorf("%d records: %d have another partner, the claim is %d", n, moved, partnersMoved(n))
 		}
 	}
-	if moved := movedBy(8, partners); moved != partnersMoved(8) {
-		t.Errorf("8 records: at most %d have another partner, the claim is %d", moved, partnersMoved(8))
-	}
+	must.Equal(t, movedBy(8, partners), partnersMoved(8), "8 records: at most ... have another partner")
 	if moved := movedBy(8, compacted); moved <= partnersMoved(8) {
 		t.Errorf("the control: only %d have another partner", moved)
 	}

@@ -295,9 +295,7 @@ func TestPersonReplayOnGPU(t *testing.T) {
 			on.Method = c.method
 			spec := must.Get(algorithms.NewSpec(on, p, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified))(t)
 			plan := must.Get(a.Plan(spec))(t)
-			if plan.Guarantee.Unit != "one person" {
-				t.Errorf("%s protects %s", a.Info().Name, plan.Guarantee.Unit)
-			}
+			must.Equal(t, plan.Guarantee.Unit, "one person", "%s protects", a.Info().Name)
 			ratio, err := attack.Replay(a, plan, data, near, 9)
 			more, err2 := attack.Replay(a, plan, worst, []*engine.Records{neighbour}, 9)
 			return max(ratio, more), errors.Join(err, err2)

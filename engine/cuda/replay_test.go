@@ -42,9 +42,7 @@ func TestReplay(t *testing.T) {
 	want, plain := run("BeginCapture", 0, errors.ErrUnsupported)
 	got, calls := run("", 0, nil)
 	for i := range want {
-		if !slices.Equal(got[i], want[i]) {
-			t.Errorf("sum %d is %v, launched one by one %v", i, got[i], want[i])
-		}
+		must.Same(t, got[i], want[i], "sum %d", i)
 		if i > 0 && slices.Equal(want[i], want[i-1]) {
 			t.Errorf("sum %d does not tell from the one before", i)
 		}
@@ -55,9 +53,7 @@ func TestReplay(t *testing.T) {
 	if !slices.Equal(calls[0], steps) || !slices.Equal(calls[1], second) || !slices.Equal(calls[2], graph) || !slices.Equal(calls[3], graph) {
 		t.Errorf("calls %v", calls)
 	}
-	if !slices.Equal(plain[3], steps) {
-		t.Errorf("without graphs: %v", plain[3])
-	}
+	must.Same(t, plain[3], steps, "without graphs")
 	// Defects of a driver: no graph is kept, and none tried again.
 	for name, nth := range map[string]int{"EndCapture": 1, "Launch expand": 2} {
 		got, calls := run(name, nth, driver.Result(901))
@@ -123,9 +119,7 @@ func TestLongSumsAsk(t *testing.T) {
 		for range 2 {
 			must.Do(t, e.Sum(context.Background(), dst, engine.Gradient(w, engine.AllPairs{N: p.N})))
 		}
-		if graphs := f.called("LaunchGraph") > 0; graphs != (short == nil) {
-			t.Errorf("%d numbers: graphs %v", most, graphs)
-		}
+		must.Equal(t, f.called("LaunchGraph") > 0, short == nil, "%d numbers: graphs", most)
 		if short == nil {
 			short = dst
 		} else {

@@ -65,9 +65,7 @@ func TestResultsAreCurrent(t *testing.T) {
 	}
 	for name, want := range map[string]string{"sass.csv": "", "predicted.csv": predictedRates(t)} {
 		text := must.Get(os.ReadFile(filepath.Join(results, name)))(t)
-		if why := staleCounts(string(text), want, embedded); why != "" {
-			t.Errorf("bench/results/gpu/%s %s; run TestSASS with DYAD_SASS_OUT (bench/gpu/README.md)", name, why)
-		}
+		must.Equal(t, staleCounts(string(text), want, embedded), "", "bench/results/gpu/%s ...; run TestSASS with DYAD_SASS_OUT (bench/gpu/README.md)", name)
 	}
 }
 

@@ -49,9 +49,7 @@ func TestSigmoidError(t *testing.T) {
 	}
 	worst, double := worstSigmoid(t, 1, batches), worstSigmoid(t, 2, batches)
 	t.Logf("documented errors: %.3f of the bound; doubled: %.3f", worst/kernels.SigmoidError, double/kernels.SigmoidError)
-	if worst > kernels.SigmoidError {
-		t.Errorf("error %g, the bound is %g", worst, kernels.SigmoidError)
-	}
+	must.Within(t, worst, 0, kernels.SigmoidError, "error")
 	if double <= kernels.SigmoidError {
 		t.Errorf("twice the documented errors give %g, within the bound %g", double, kernels.SigmoidError)
 	}
@@ -71,9 +69,7 @@ func TestSigmoidErrorAnywhere(t *testing.T) {
 	u[254], u[255] = math.MaxFloat32, -math.MaxFloat32
 	for _, skew := range []float64{0, 1, -1} {
 		for i, got := range slopes(t, parsed(t, ptx), ptxtest.Machine{Skew: skew}, u) {
-			if off := math.Abs(float64(got) - engine.Logistic{}.DPhi(float64(u[i]))); !(off <= kernels.SigmoidError) {
-				t.Errorf("phi'(%v) is off by %g", u[i], off)
-			}
+			must.Within(t, math.Abs(float64(got)-engine.Logistic{}.DPhi(float64(u[i]))), 0, kernels.SigmoidError, "phi'(%v) is off by", u[i])
 		}
 	}
 }

@@ -236,9 +236,7 @@ func TestSASS(t *testing.T) {
 			}
 			sass := must.Get(exec.Command(nvdisasm, "-c", cubin).Output())(t)
 			counts := countSASS(string(sass))
-			if len(counts) != len(registers) {
-				t.Errorf("%s, %s: code of %d kernels, want %d", name, arch, len(counts), len(registers))
-			}
+			must.Equal(t, len(counts), len(registers), "%s, %s: code of ... kernels", name, arch)
 			for _, kernel := range slices.Sorted(maps.Keys(counts)) {
 				for i, code := range []string{"kernel", "largest inner loop"} {
 					c := counts[kernel][i]
@@ -259,9 +257,7 @@ func TestSASS(t *testing.T) {
 	}
 	committed := must.Get(os.ReadFile(filepath.Join(results, "sass.csv")))(t)
 	if to := os.Getenv("DYAD_SASS_OUT"); to == "" && strings.Contains(string(committed), "\n"+release+",") {
-		if string(committed) != out.String() {
-			t.Error("bench/results/gpu/sass.csv is not what this assembler makes of the programs; run TestSASS with DYAD_SASS_OUT")
-		}
+		must.Equal(t, string(committed), out.String(), "bench/results/gpu/sass.csv is not what this assembler makes of the programs; run TestSASS with DYAD_SASS_OUT")
 	} else if to != "" {
 		for name, text := range map[string]string{"sass.csv": out.String(), "predicted.csv": predictedRates(t)} {
 			must.Do(t, os.WriteFile(filepath.Join(to, name), []byte(text), 0o644))
@@ -362,9 +358,7 @@ func TestCountSASS(t *testing.T) {
 			opcode, operands, _ := strings.Cut(line, " ")
 			code = append(code, instruction{opcode, operands})
 		}
-		if got := typical(code, [][2]int{{0, len(code)}}); got != want {
-			t.Errorf("%s: %d bytes under way, want %d", text, got, want)
-		}
+		must.Equal(t, typical(code, [][2]int{{0, len(code)}}), want, "%s: ... bytes under way", text)
 	}
 	rates, embedded := predictedRates(t), embeddedPTX()
 	counts := strings.Join(slices.Collect(maps.Values(embedded)), "\n")

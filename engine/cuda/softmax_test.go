@@ -101,16 +101,12 @@ func TestSoftmaxOnAGPU(t *testing.T) {
 				t.Errorf("%s: %.2g from the CPU", what, away)
 			}
 			parts := must.Get(softmaxSum(t, slim{openFake(t, newFake()), m + 3}, data, loss, model, theta, members, clip))(t)
-			if away := apartBy(got, parts); !(away <= 2*embedding.SoftmaxError(model, loss, 1, m+1, clip)) {
-				t.Errorf("%s: %.2g by slices", what, away)
-			}
+			must.Within(t, apartBy(got, parts), 0, 2*embedding.SoftmaxError(model, loss, 1, m+1, clip), "%s: ... by slices", what)
 			if clip > 1e6 {
 				exact := make([]float64, len(theta))
 				s := must.Get(embedding.NewSoftmax(data, loss, model, 1))(t)
 				must.Do(t, s.Sum(context.Background(), exact, theta, members, clip))
-				if away := apartBy(got, exact) / norm2(exact); !(away <= tupleError) {
-					t.Errorf("%s: %.2g from the gradient", what, away)
-				}
+				must.Within(t, apartBy(got, exact)/norm2(exact), 0, tupleError, "%s: ... from the gradient", what)
 			}
 		}
 	}

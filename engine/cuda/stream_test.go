@@ -125,15 +125,11 @@ func TestPassesInPanels(t *testing.T) {
 					calls = append(calls, name)
 				}
 			}
-			if got := strings.Join(calls, " "); got != c.calls {
-				t.Errorf("%+v: kernels %s", c, got)
-			}
+			must.Equal(t, strings.Join(calls, " "), c.calls, "%+v: kernels", c)
 			if first == nil {
 				first = sum
 			}
-			if !slices.Equal(sum, first) {
-				t.Errorf("%+v, panels of %d tiles: other bits than resident", c, panels)
-			}
+			must.Same(t, sum, first, "%+v, panels of %d tiles: other bits than resident", c, panels)
 		}
 	}
 }

@@ -33,10 +33,7 @@ func (k *kernel) Bind(r *engine.Records) (engine.Evaluator, error) {
 		cl = classesOf(r, e.groups(), func(size int) bool { return size >= k.nearFrom })
 		e.slot = cl.slot
 	}
-	if err := e.fill(k.backend.Device, func(c *job) { e.bind(c, r, cl) }); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return e, e.fill(k.backend.Device, func(c *job) { e.bind(c, r, cl) })
 }
 
 func (e *evaluator) bind(c *job, r *engine.Records, cl classes) {

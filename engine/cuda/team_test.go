@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -268,9 +267,7 @@ func TestReplayInATeam(t *testing.T) {
 			data, neighbour := attack.WorstCase(n, d, 0, p.Bounds)
 			return attack.Replay(algorithm, plan, data, []*engine.Records{neighbour}, 9)
 		}
-		if ratio, err := worst(of(nil)); err != nil || !(ratio > 0.5 && ratio <= 1) {
-			t.Errorf("%s: the largest move is %v of the certificate, %v", name, ratio, err)
-		}
+		must.Within(t, must.Get(worst(of(nil)))(t), 0.5, 1, "%s: the largest move is ... of the certificate", name)
 		if name != "moments" {
 			continue
 		}
@@ -302,8 +299,6 @@ func TestTeamsRefuse(t *testing.T) {
 			}
 		}
 		whole, half := one.(planned).bytes()-driverBytes-64<<20, shared.(planned).bytes()-driverBytes-64<<20
-		if part := float64(half) / float64(whole); math.Abs(part-0.5) > 0.1 {
-			t.Errorf("%s: a rank of two holds %.2f of the bytes of one GPU", one.Method(), part)
-		}
+		must.Near(t, float64(half)/float64(whole), 0.5, 0.1, "%s: a rank of two holds ... of the bytes of one GPU", one.Method())
 	}
 }

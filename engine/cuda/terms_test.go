@@ -38,9 +38,7 @@ func termSum(t *testing.T, b Backend, p engine.Problem, x, y, w []float64) []flo
 		}
 		d := ys[i] - ys[i+1]
 		if d == 0 {
-			if v != 0 {
-				t.Errorf("records with the same label have the term %v", v)
-			}
+			must.Equal(t, v, 0, "records with the same label have the term")
 			continue
 		}
 		q := max(lo, min(hi, v/2/d))

@@ -40,10 +40,7 @@ func (b Backend) BindTerms(p embedding.TermsProblem) (embedding.TermRows, error)
 	if err != nil {
 		return nil, orCPU(err)
 	}
-	if err := e.fill(b.Device, func(c *job) { e.load(c, p.X) }); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return e, e.fill(b.Device, func(c *job) { e.load(c, p.X) })
 }
 
 func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {

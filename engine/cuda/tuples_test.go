@@ -178,9 +178,7 @@ func TestTuplesAlone(t *testing.T) {
 	}
 	must.ErrDo(t, e.Embed(t.Context(), make([]float64, size), make([]float64, size), all[:size]), "64 bits need not hold more tuples than the data have, and they are taken")
 	must.Do(t, e.Close())
-	if worst := longestTuple(t, newFake(), 5, 10, 11); !(worst > 0.9999 && worst <= 1) {
-		t.Errorf("the longest tuple is %v of the clipping norm", worst)
-	}
+	must.Within(t, longestTuple(t, newFake(), 5, 10, 11), 0.9999, 1, "the longest tuple is ... of the clipping norm")
 }
 
 // longestTuple is the largest norm of what a tuple adds by one of the networks, relative to the clipping norm.
@@ -228,9 +226,7 @@ func longestTuple(t *testing.T, f *fakeDriver, networks ...int) (worst float64) 
 		if worst <= 1 && apartBy(all, total) > float64(len(members))*clip*0x1p-50 {
 			t.Errorf("%s: the sum is not that of its tuples alone: %v", net.Name(), apartBy(all, total))
 		}
-		if again := tupleTermSum(t, e, size, m, theta, members, of(members), clip, 2); !slices.Equal(again, all) {
-			t.Errorf("%s: sums in several launches have other bits", net.Name())
-		}
+		must.Same(t, tupleTermSum(t, e, size, m, theta, members, of(members), clip, 2), all, "%s: sums in several launches have other bits", net.Name())
 		must.Do(t, e.Close())
 	}
 	return worst

@@ -1,8 +1,6 @@
 package cuda
 
 import (
-	"slices"
-
 	"dyad/engine"
 	"dyad/engine/embedding"
 )
@@ -13,9 +11,6 @@ type planned interface {
 	on() Backend
 	// programs returns the names of the embedded PTX programs that the kernel runs.
 	programs() []string
-	// visited returns the number of unordered pairs that the kernel computes for records with these labels. It
-	// is 0 for the near-linear method.
-	visited(labels []float64) int64
 	// work returns the counts for time models and the name of the method in time models. The name is "" if
 	// there is no time model for the kernel.
 	work() (w work, method string)
@@ -64,27 +59,6 @@ func (k *kernel) programs() []string {
 	return names
 }
 
-func (k *kernel) visited(labels []float64) (pairs int64) {
-	if !k.direct {
-		return 0
-	}
-	if k.factored { // the pairs of a record with the smallest label and a record with the other label
-		least := slices.Min(labels)
-		for _, y := range labels {
-			if y == least {
-				pairs++
-			}
-		}
-		return pairs * (int64(len(labels)) - pairs)
-	}
-	for _, size := range k.groups() {
-		if size < k.nearFrom {
-			pairs += int64(size) * int64(size-1) / 2
-		}
-	}
-	return pairs
-}
-
 // work returns the name "" for query groups, for persons and for losses other than the logistic loss, because
 // there is no time model for these kernels.
 func (k *kernel) work() (work, string) {
@@ -107,10 +81,6 @@ func (k *kernel) bytes() uint64 {
 }
 
 func (k *metricKernel) programs() []string { return []string{"metric", k.file} }
-
-func (k *metricKernel) visited([]float64) int64 {
-	return int64(k.problem.N) * int64(k.problem.N-1) / 2
-}
 
 func (k *metricKernel) work() (work, string) {
 	if k.problem.ByPerson() {

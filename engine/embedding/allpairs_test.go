@@ -57,13 +57,9 @@ func TestAllPairsAreTheListOfAllPairs(t *testing.T) {
 			distance = math.Hypot(distance, got[k]-want[k])
 		}
 		// Lengths near clipping are raised by 2^-46 in the fused sum.
-		if bound := min(clip, 10) * float64(m) * 1e-11; distance > bound {
-			t.Errorf("clip %v: the fused sum is %v from the list, want %v", clip, distance, bound)
-		}
+		must.Within(t, distance, 0, min(clip, 10)*float64(m)*1e-11, "clip %v: the fused sum is ... from the list", clip)
 		for _, workers := range []int{2, 7} {
-			if !slices.Equal(got, allPairsSum(t, data, class, 1.5, rows, workers, w, clip)) {
-				t.Errorf("%d workers change the result", workers)
-			}
+			must.Same(t, got, allPairsSum(t, data, class, 1.5, rows, workers, w, clip), "%d workers change the result", workers)
 		}
 	}
 	small, smallClass := unpaired(t, 12, d, 2, embedding.L2, 11)

@@ -66,9 +66,7 @@ func TestRecordsAreComputedAlone(t *testing.T) {
 				for _, act := range []Activation{Tanh, Softplus} {
 					net := must.Get(NewMLP(MLP{In: d, Hidden: hidden, Out: 3, Activation: act}))(t)
 					model := Model{Network: net, Output: []Output{{}, {Unit: true}, {Within: 0.3}}[rng.IntN(3)]}
-					if found := dependence(model, set, rng); found != "" {
-						t.Errorf("%v, %s %+v: %s", v, net.Name(), model.Output, found)
-					}
+					must.Equal(t, dependence(model, set, rng), "", "%v, %s %+v", v, net.Name(), model.Output)
 				}
 			}
 		}

@@ -139,12 +139,8 @@ func checkSums(t *testing.T, l embedding.Loss, n, most int, sparse bool) {
 		name := fmt.Sprintf("%s, %d units of up to %d rows, %v", describe(l), n, most, v)
 		got, rho := gradient(t, embedding.Backend{Workers: 1, Variant: v}, problem(l, r, most), r, theta)
 		// The definition has roundings of its own.
-		if d := distance(got, want); !(d <= rho+1e-12*pairs) {
-			t.Errorf("%s: off by %g, roundoff %g", name, d, rho)
-		}
-		if rho > 4e-9*pairs*c.Lipschitz {
-			t.Errorf("%s: roundoff %g proves nothing", name, rho)
-		}
+		must.Within(t, distance(got, want), 0, rho+1e-12*pairs, "%s: off by ..., roundoff %g", name, rho)
+		must.Within(t, rho, 0, 4e-9*pairs*c.Lipschitz, "%s: roundoff ... proves nothing", name)
 		if again, _ := gradient(t, embedding.Backend{Workers: 3, Variant: v}, problem(l, r, most), r, theta); !slices.Equal(got, again) {
 			t.Errorf("%s: other bits with 3 workers", name)
 		}
@@ -191,7 +187,5 @@ func TestBatchesAndGroups(t *testing.T) {
 	for k, v := range part(5, 6, 7, 8, 9, 10, 11) {
 		want[k] += v
 	}
-	if got := sums(engine.Grouped{Backend: embedding.Backend{}}, p, p.Pairs()); !slices.Equal(got, want) {
-		t.Error("the sum of groups is not that of their records")
-	}
+	must.Same(t, sums(engine.Grouped{Backend: embedding.Backend{}}, p, p.Pairs()), want, "the sum of groups is not that of their records")
 }

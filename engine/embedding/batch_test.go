@@ -79,9 +79,7 @@ func TestLengthsOfCosines(t *testing.T) {
 		}
 	}
 	b := must.Get(Model{Network: NewGraph(slope{}), Output: Output{Unit: true}}.NewBatch(1, []float64{1, 0x1p190, 0x1p205, math.Inf(1)}))(t)
-	if got := embedAll(t, b, []float64{1}, 4); !slices.Equal(got, []bool{true, true, false, false}) {
-		t.Errorf("records with slopes of 1, 2^190, 2^205 and infinity are usable: %v", got)
-	}
+	must.Same(t, embedAll(t, b, []float64{1}, 4), []bool{true, true, false, false}, "records with slopes of 1, 2^190, 2^205 and infinity are usable")
 }
 
 // slope is a graph whose only parameter has a record's number as its slope.

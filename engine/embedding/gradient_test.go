@@ -176,12 +176,8 @@ func TestRowClippingExceedsTheClip(t *testing.T) {
 	all := numbers(0, 1)
 	must.Do(t, errors.Join(grad.Sum(context.Background(), rowwise, w, all, h, embedding.RowByRow), grad.Sum(context.Background(), clipped, w, all, h, embedding.WholeMatrix)))
 	byRow := entrywise(embedding.L1, rowwise)
-	if math.Abs(byRow-rows*h) > 1e-12 {
-		t.Errorf("clipped by rows the matrix has norm %v, want %v", byRow, rows*h)
-	}
-	if n := entrywise(embedding.L1, clipped); math.Abs(n-h) > 1e-12 {
-		t.Errorf("clipped as a whole the matrix has norm %v, want %v", n, h)
-	}
+	must.Near(t, byRow, rows*h, 1e-12, "clipped by rows the matrix has norm")
+	must.Near(t, entrywise(embedding.L1, clipped), h, 1e-12, "clipped as a whole the matrix has norm")
 }
 
 func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
@@ -195,9 +191,7 @@ func TestSumBitsDoNotDependOnWorkers(t *testing.T) {
 		if first == nil {
 			first = dst
 		}
-		if !slices.Equal(first, dst) {
-			t.Errorf("%d workers change the result", workers)
-		}
+		must.Same(t, first, dst, "%d workers change the result", workers)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -210,9 +204,7 @@ func TestDataEnforcesBounds(t *testing.T) {
 		x := []float64{3, 4, 0.1, 0.2, math.NaN(), 1, 1e308, 1e308}
 		data := must.Get(embedding.NewData(x, 2, norm, 1, pairGraph(t, 4, nil), nil))(t)
 		for v := range 4 {
-			if n := entrywise(norm, data.Row(v)); !(n <= 1) {
-				t.Errorf("%s: row %d has norm %v", norm, v, n)
-			}
+			must.Within(t, entrywise(norm, data.Row(v)), 0, 1, "%s: row %d has norm", norm, v)
 		}
 		if data.Row(1)[0] != 0.1 || data.Row(2)[1] != 0 || data.Row(0)[0] < 0.4 {
 			t.Errorf("%s: rows became %v", norm, x)

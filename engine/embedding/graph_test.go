@@ -63,9 +63,7 @@ func TestGraphs(t *testing.T) {
 		l.Model.Network = embedding.NewGraph(graph{MLP: net, limit: 2})
 		got, more := gradient(t, embedding.Backend{}, problem(l, r, 0), r, theta)
 		// Embeddings and Jacobians are rounded in another order.
-		if d := distance(got, want); !(d <= rho+more+1e-11*90*90) {
-			t.Errorf("%+v: off by %g, roundoff %g and %g", output, d, rho, more)
-		}
+		must.Within(t, distance(got, want), 0, rho+more+1e-11*90*90, "%+v: off by ..., roundoff %g and %g", output, rho, more)
 	}
 	l := embedding.Loss{Model: embedding.Model{Network: embedding.NewGraph(graph{MLP: net, limit: 2})}, Pair: embedding.Bilinear{Of: engine.Logistic{}}, Clip: 1}
 	must.Err(l.Constants(engine.UnitBounds(), l.Radius()))(t, "a graph without a bound of its range has constants")
@@ -82,9 +80,7 @@ func TestRecordsWithoutNumbers(t *testing.T) {
 			l := embedding.Loss{Model: embedding.Model{Network: embedding.NewGraph(graph{net, 0.2, fail}), Output: embedding.Output{Within: 1}}, Pair: pair, Clip: 1}
 			theta := l.Domain(3, l.Radius()).Start()
 			got, rho := gradient(t, embedding.Backend{}, problem(l, r, 0), r, theta)
-			if d := distance(got, definition(l, r, theta)); !(d <= rho+1e-9) {
-				t.Errorf("%s: off by %g", describe(l), d)
-			}
+			must.Within(t, distance(got, definition(l, r, theta)), 0, rho+1e-9, "%s: off by", describe(l))
 			if pair == (embedding.PairLoss)(embedding.Contrastive{Margin: 1}) {
 				if first != nil && !slices.Equal(first, got) {
 					t.Error("a tape that fails counts otherwise than one that is not finite")

@@ -194,18 +194,12 @@ func TestSoftmaxBatches(t *testing.T) {
 		for _, workers := range []int{1, 2, 7} {
 			s := softmax(t, data, loss, model, workers)
 			softmaxSum(t, s, theta, numbers(30, 70), 0.3)
-			if !slices.Equal(want, softmaxSum(t, s, theta, numbers(0, 40), 0.1)) {
-				t.Errorf("%s: %d workers or an earlier batch change the bits", loss.Name(), workers)
-			}
+			must.Same(t, want, softmaxSum(t, s, theta, numbers(0, 40), 0.1), "%s: %d workers or an earlier batch change the bits", loss.Name(), workers)
 		}
 		without := slices.DeleteFunc(numbers(0, 40), func(p int32) bool { return data.Label(int(p)) })
-		if !slices.Equal(want, softmaxSum(t, one, theta, without, 0.1)) {
-			t.Errorf("%s: a dissimilar pair is in the sum", loss.Name())
-		}
+		must.Same(t, want, softmaxSum(t, one, theta, without, 0.1), "%s: a dissimilar pair is in the sum", loss.Name())
 		for _, members := range [][]int32{nil, {1, 7}, {3}, {3, 7}} {
-			if v := entrywise(embedding.L2, softmaxSum(t, one, theta, members, 0.1)); v != 0 {
-				t.Errorf("%s: the sum of %v has norm %v, want 0", loss.Name(), members, v)
-			}
+			must.Equal(t, entrywise(embedding.L2, softmaxSum(t, one, theta, members, 0.1)), 0, "%s: the sum of %v has norm", loss.Name(), members)
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())

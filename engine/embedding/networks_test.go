@@ -133,9 +133,7 @@ func TestNetworkTupleGradients(t *testing.T) {
 				}
 				if _, linear := model.Network.(embedding.MLP); linear && len(theta) == m*d && model.Output == (embedding.Output{}) {
 					for k, want := range tupleSum(t, tuples(t, data, class, loss, m, n, 1), theta, members, 1e9) {
-						if math.Abs(got[k]-want) > 1e-13*(1+math.Abs(want)) {
-							t.Errorf("%s: entry %d is %v, of the matrix %v", name, k, got[k], want)
-						}
+						must.Near(t, got[k], want, 1e-13*(1+math.Abs(want)), "%s: entry %d", name, k)
 					}
 				}
 				for k := range theta {

@@ -40,7 +40,5 @@ func TestPairLengthsAreBounds(t *testing.T) {
 		norm := math.Sqrt2 * math.Abs(back) * (1 - h) * (1 + h) * 1.7 // of J_0 - J_1
 		worst = max(worst, math.Abs(e.v[0])/2*norm)
 	}
-	if worst > clip {
-		t.Errorf("a term that is clipped to %g has norm %g", clip, worst)
-	}
+	must.Within(t, worst, 0, clip, "a term that is clipped to %g has norm", clip)
 }

@@ -220,9 +220,7 @@ func TestTupleLossesAtTheEdges(t *testing.T) {
 			}
 		}
 	}
-	if v := (embedding.NPair{Temperature: 0.5}).Value([]float64{0, 1e6, 0, 0, 0, 2e6, 0, 0, 0}, []int32{0, 0, 1}); v != 5e5 {
-		t.Errorf("the value of an overflowing softmax is %v, want the mean of 10^6 and 0", v)
-	}
+	must.Equal(t, (embedding.NPair{Temperature: 0.5}).Value([]float64{0, 1e6, 0, 0, 0, 2e6, 0, 0, 0}, []int32{0, 0, 1}), 5e5, "the value of an overflowing softmax")
 }
 
 // A tuple's term has norm at most the clip in the norm of the data, attains it, and is
@@ -282,9 +280,7 @@ func TestDrawnTuplesAndWorkers(t *testing.T) {
 	w := randomMatrix(4*9, 1, 2)
 	one := tupleSum(t, tuples(t, data, class, tupleLosses[1], 4, size, 1), w, epochs[0], 0.1)
 	for _, workers := range []int{2, 7} {
-		if !slices.Equal(one, tupleSum(t, tuples(t, data, class, tupleLosses[1], 4, size, workers), w, epochs[0], 0.1)) {
-			t.Errorf("%d workers change the result", workers)
-		}
+		must.Same(t, one, tupleSum(t, tuples(t, data, class, tupleLosses[1], 4, size, workers), w, epochs[0], 0.1), "%d workers change the result", workers)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -77,9 +77,7 @@ func TestStripBound(t *testing.T) {
 			v := dphi(complex(x, h))
 			most = max(most, math.Hypot(real(v), imag(v)))
 		}
-		if most > bound {
-			t.Errorf("|phi'| reaches %v at height %v, StripBound says %v", most, h, bound)
-		}
+		must.Within(t, most, 0, bound, "|phi'| reaches ... at height %v", h)
 		if h > 0.9 && most < 0.5*bound {
 			t.Errorf("StripBound(%v) = %v is far above %v", h, bound, most)
 		}
@@ -133,9 +131,7 @@ func TestMetricReferenceIsWide(t *testing.T) {
 			}
 			want, _ := v.Float64()
 			k := engine.Symmetric{Dim: 3}.Index(a, b)
-			if got[k] != want {
-				t.Errorf("coordinate %d is %v, want %v", k, got[k], want)
-			}
+			must.Equal(t, got[k], want, "coordinate %d", k)
 			if plain[k] != want {
 				worse++
 			}

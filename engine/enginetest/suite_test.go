@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/enginetest"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -191,9 +192,7 @@ func suiteSays(t *testing.T, b engine.Backend, o enginetest.Options, want string
 	var w watcher
 	enginetest.Run(&w, b, o)
 	said := slices.ContainsFunc(w.failures, func(f string) bool { return strings.Contains(f, want) })
-	if said != (want != "") {
-		t.Errorf("want %q; the suite has %d failures: %.200q", want, len(w.failures), w.failures)
-	}
+	must.Equal(t, said, want != "", "want %q; the suite has %d failures: %.200q", want, len(w.failures), w.failures)
 }
 
 // dependsOnWorkers is the control that other bits with that many workers are found.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -97,9 +96,7 @@ func TestDenseLayersAreAnMLP(t *testing.T) {
 		text := "{gain: 3, layers: [dense: 7, activation: A, dense: 4, activation: A]}"
 		net := must.Get(parsed(t, strings.ReplaceAll(text, "A", activation.String())).Network(5, 3))(t)
 		theta := net.Start(4)
-		if !slices.Equal(theta, mlp.StartWith(3, 4)) {
-			t.Error("another start")
-		}
+		must.Same(t, theta, mlp.StartWith(3, 4), "another start")
 		for i, l := range net.Layers() {
 			own := mlp.Layers()[i]
 			if l.Name = own.Name; l != own {

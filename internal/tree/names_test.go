@@ -36,6 +36,7 @@ var merged = map[string]string{
 	"TestRequestsInWorkKeepTheirPlace":   "TestRequestsInWorkKeepTheirShare",
 	"TestSearchOfNeighbours":             "TestKindsOfEverySize",
 	"TestSearchOfReplacedPersons":        "TestKindsOfEverySize",
+	"TestUnchargedRunIsCaught":           "TestUnchargedRunIsCaught", // of package algorithms, for every promise of a run
 	"TestWgmmaIsChosen":                  "TestVariantsAreRefused",
 	"TestA7aIsSparse":                    "TestRealData",
 	"TestBasisIsAMapOfOneRecord":         "TestInteractionsAreAMapOfOneRecord",

@@ -193,17 +193,13 @@ func manyJobs(t *testing.T, f fake) {
 		})
 	}
 	wg.Wait()
-	if n := f.leaks(); n != [8]int{2} {
-		t.Errorf("alive before Close: %v, want two contexts only", n)
-	}
+	must.Equal(t, f.leaks(), [8]int{2}, "alive before Close")
 	for _, g := range gpus {
 		must.CheckDo(t, g.Close())
 		must.FailDo(t, g.Do(context.Background(), func(Context) error { return nil }), ErrClosed, "Do after Close")
 		must.FailDo(t, g.Close(), ErrClosed, "second Close")
 	}
-	if n := f.leaks(); n != [8]int{} {
-		t.Errorf("alive after Close: %v", n)
-	}
+	must.Equal(t, f.leaks(), [8]int{}, "alive after Close")
 }
 
 // TestContextOfAnotherThread is the control of the test above: without a thread of
@@ -247,9 +243,7 @@ func everyCallFails(t *testing.T, f fake, calls []string) {
 			}
 		}
 	}
-	if n := f.leaks(); n != [8]int{1} {
-		t.Errorf("alive: %v, want the context only", n)
-	}
+	must.Equal(t, f.leaks(), [8]int{1}, "alive")
 }
 
 // TestLostContext: a failure that loses the context is one line, that of the call which failed
@@ -297,9 +291,7 @@ func TestOpenGPUErrors(t *testing.T) {
 			t.Errorf("%s failing: %v", name, err)
 		}
 	}
-	if n := f.leaks(); n != [8]int{} {
-		t.Errorf("alive after failures: %v", n)
-	}
+	must.Equal(t, f.leaks(), [8]int{}, "alive after failures")
 }
 
 // TestCompilerLog: the log of the compiler is in the error.
@@ -324,14 +316,10 @@ func TestDoHonoursContext(t *testing.T) {
 	})
 	<-running
 	wg.Go(func() {
-		if err := g.Do(ctx, func(Context) error { late.Store(true); return nil }); err != context.Canceled {
-			t.Errorf("got %v", err)
-		}
+		must.Equal(t, g.Do(ctx, func(Context) error { late.Store(true); return nil }), context.Canceled, "got")
 	})
 	cancel()
-	if err := g.Do(ctx, func(Context) error { late.Store(true); return nil }); err != context.Canceled {
-		t.Errorf("got %v", err)
-	}
+	must.Equal(t, g.Do(ctx, func(Context) error { late.Store(true); return nil }), context.Canceled, "got")
 	close(release)
 	wg.Wait()
 	if late.Load() {

@@ -18,9 +18,7 @@ func TestResultText(t *testing.T) {
 	if got := Result(100).Error(); !strings.Contains(got, "100") || !strings.Contains(got, "CUDA_VISIBLE_DEVICES") {
 		t.Errorf("code 100: %q", got)
 	}
-	if got := Result(4711).Error(); got != "CUDA error 4711" {
-		t.Errorf("code 4711: %q", got)
-	}
+	must.Equal(t, Result(4711).Error(), "CUDA error 4711", "code 4711")
 	for code, r := range results {
 		if len(r.text) < 10 || strings.ToLower(r.text) == r.text && strings.HasSuffix(r.text, ".") || r.name != strings.ToUpper(r.name) {
 			t.Errorf("code %d: %q, %q", code, r.name, r.text)
@@ -117,14 +115,10 @@ func TestStrayResults(t *testing.T) {
 func TestCause(t *testing.T) {
 	first := fmt.Errorf("cuda: kernel k: %w", Result(700))
 	for _, err := range []error{first, errors.Join(first, Result(719), Result(700)), errors.Join(errors.New("other"), errors.Join(first, first)), fmt.Errorf("more: %w", errors.Join(first, Result(1)))} {
-		if got := cause(err); got != first {
-			t.Errorf("%q has the cause %v", err, got)
-		}
+		must.Equal(t, cause(err), first, "%q has the cause", err)
 	}
 	two := fmt.Errorf("%w: %w", Result(700), errors.New("why"))
-	if got := cause(errors.Join(two, Result(2))); got != two {
-		t.Errorf("two errors in a line: %v", got)
-	}
+	must.Equal(t, cause(errors.Join(two, Result(2))), two, "two errors in a line")
 	for _, err := range []error{nil, Result(2), errors.Join(Result(2), errors.New("x")), pinned{2}} {
 		if got := cause(err); got != nil {
 			t.Errorf("%v has the cause %v", err, got)

@@ -8,10 +8,6 @@
 // with a separate sign for each instruction (Machine.Signs). Operations of float64 can have errors of units in
 // the last place (Machine.Ulps).
 //
-// The results of cp.async and wgmma appear when a thread waits for them. Before this wait, an access to memory
-// or registers that these instructions read or write is an error. It is also an error if wgmma follows a write
-// to its registers or memory without a fence, or if the warps of a group do not begin the same products.
-//
 // Arithmetic follows the PTX manual bit for bit. Only approximate instructions are an exception, because they
 // are computed in float64. The interpreter does not model time.
 //

@@ -7,15 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
 // moments runs the kernel on positions scale s and returns the partial sums.
-func (k *kit) moments(s []float64, scale float64, logGroups, chunk int) []float64 {
-	k.t.Helper()
+func (k *Kit) moments(s []float64, scale float64, logGroups, chunk int) []float64 {
+	k.T.Helper()
 	parts := cut([]int{0, len(s)}, chunk)
 	part := make([]float64, len(parts)/3*32<<logGroups)
-	k.fill(part, "moments", len(parts)/3, 1, k.in(s), k.in(parts), math.Float64bits(scale), uint64(logGroups))
+	k.Fill(part, "moments", len(parts)/3, 1, k.In(s), k.In(parts), math.Float64bits(scale), uint64(logGroups))
 	return part
 }
 
@@ -33,7 +34,7 @@ func TestMoments(t *testing.T) {
 		if c.n > 200 {
 			s[1], s[2], s[3] = math.NaN(), 1e300, -4.1
 		}
-		got := newKit(t, kernels.PTX("nearlinear")).moments(s, 0.25, c.logGroups, c.chunk)
+		got := NewKit(t, kernels.PTX("nearlinear"), nil).moments(s, 0.25, c.logGroups, c.chunk)
 		groups := 1 << c.logGroups
 		for g := range (c.n + c.chunk - 1) / c.chunk {
 			for a := range 32 * groups {
@@ -61,7 +62,7 @@ func TestMoments(t *testing.T) {
 func TestSeries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for _, c := range []struct{ n, terms int }{{1, 2}, {257, 31}, {600, 256}} {
-		k := newKit(t, kernels.PTX("nearlinear"))
+		k := NewKit(t, kernels.PTX("nearlinear"), nil)
 		s, coefs := make([]float64, c.n), make([]float64, 256)
 		for i := range s {
 			s[i] = 2*rng.Float64() - 1
@@ -73,7 +74,7 @@ func TestSeries(t *testing.T) {
 			coefs[a] = math.NaN() // not read
 		}
 		got, parts := make([]float64, c.n), cut([]int{0, c.n}, 512)
-		k.fill(got, "series", len(parts)/3, 1, k.in(s), k.in(coefs), k.in(parts), uint64(c.terms), math.Float64bits(0.5))
+		k.Fill(got, "series", len(parts)/3, 1, k.In(s), k.In(coefs), k.In(parts), uint64(c.terms), math.Float64bits(0.5))
 		for i := range got {
 			want := 0.0
 			for a := range c.terms {
@@ -90,7 +91,7 @@ func TestSeries(t *testing.T) {
 // a term of the series.
 func TestNearLinearCounts(t *testing.T) {
 	const n = 16384
-	k := newKit(t, kernels.PTX("nearlinear"))
+	k := NewKit(t, kernels.PTX("nearlinear"), nil)
 	s := make([]float64, n)
 	k.moments(s, 1, 0, n)
 	atMost := func(kernel string, most, inFloat64 float64) {
@@ -110,19 +111,19 @@ func TestNearLinearCounts(t *testing.T) {
 		}
 	}
 	atMost("moments", 95, 68) // 32 terms; the sums over the threads of a block add a few
-	k.run("series", 1, 1, k.in(s), k.in(s), k.in(make([]float64, 256)), k.in([]uint32{0, n, 0}), 31, math.Float64bits(1))
+	k.Launch("series", 1, 1, k.In(s), k.In(s), k.In(make([]float64, 256)), k.In([]uint32{0, n, 0}), 31, math.Float64bits(1))
 	atMost("series", 115, 68)
 	// The two passes load each number of X once, the first one writes the scores, and the
 	// second one reads them: 336 bytes a record of 20 features, 33.6 GB for 10^8.
 	const d = 20
-	x := k.in(make([]float64, n*d))
-	k.run("score_moments", 1, 1, k.in(make([]float64, 32)), k.in(s), x, k.in(make([]float64, d)), k.in([]uint32{0, n, 0}), d, 0, math.Float64bits(1))
+	x := k.In(make([]float64, n*d))
+	k.Launch("score_moments", 1, 1, k.In(make([]float64, 32)), k.In(s), x, k.In(make([]float64, d)), k.In([]uint32{0, n, 0}), d, 0, math.Float64bits(1))
 	reads, writes := k.Counts["ld.global.nc.f64"], k.Counts["st.global.f64"]
 	if reads != n*d+d || writes != n+32 {
 		t.Errorf("score_moments: %d loads and %d stores", reads, writes)
 	}
 	atMost("score_moments", 220, 92) // 24 of them for 20 columns: batches of 16 and 8
-	k.run("weighted_series", 1, 1, k.in(make([]float64, d)), x, k.in(s), k.in(make([]float64, 256)), k.in([]uint32{0, n}), n, 0, d, 8, 8, 1, 1, 31, math.Float64bits(1))
+	k.Launch("weighted_series", 1, 1, k.In(make([]float64, d)), x, k.In(s), k.In(make([]float64, 256)), k.In([]uint32{0, n}), n, 0, d, 8, 8, 1, 1, 31, math.Float64bits(1))
 	if reads, writes = k.Counts["ld.global.nc.f64"], k.Counts["st.global.f64"]; reads != n*d+n+31 || writes != d {
 		t.Errorf("weighted_series: %d loads and %d stores", reads, writes)
 	}
@@ -164,13 +165,13 @@ var fusedCases = []onePass{
 func TestFusedPasses(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for _, c := range fusedCases {
-		k, rows := newKit(t, kernels.PTX("nearlinear")), newKit(t, kernels.PTX("rows"))
+		k, rows := NewKit(t, kernels.PTX("nearlinear"), nil), NewKit(t, kernels.PTX("rows"), nil)
 		x, w, s, coefs := normals(rng, c.n*c.d), normals(rng, c.d), make([]float64, c.n), normals(rng, 256*(len(c.start)-1))
 		for i := range w {
 			w[i] /= float64(4 * c.d)
 		}
 		scale := math.Float64bits(0.75)
-		rows.fill(s, "scores", (c.n+255)/256, 1, rows.in(tiled(x, c.n, c.d)), rows.in(w), uint64(c.n), uint64(c.d))
+		rows.Fill(s, "scores", (c.n+255)/256, 1, rows.In(tiled(x, c.n, c.d)), rows.In(w), uint64(c.n), uint64(c.d))
 
 		chunk := 256 * c.tiles * c.spans
 		parts := cut(c.start, chunk)
@@ -180,11 +181,11 @@ func TestFusedPasses(t *testing.T) {
 		for a, v := range c.start {
 			start[a] = uint32(v)
 		}
-		gotAt, partAt, sumsAt, table := k.in(got), k.in(part), k.in(sums), k.in(parts)
-		sAt, coefsAt, startAt := k.in(s), k.in(coefs), k.in(start)
+		gotAt, partAt, sumsAt, table := k.In(got), k.In(part), k.In(sums), k.In(parts)
+		sAt, coefsAt, startAt := k.In(s), k.In(coefs), k.In(start)
 		for from := 0; from < c.n; from += chunk { // a panel of a chunk
 			to := min(c.n, from+chunk)
-			panel, first, count := k.in(tiled(x[from*c.d:to*c.d], to-from, c.d)), 0, 0
+			panel, first, count := k.In(tiled(x[from*c.d:to*c.d], to-from, c.d)), 0, 0
 			for g := range len(parts) / 3 {
 				if r := int(parts[3*g]); r < from {
 					first++
@@ -192,24 +193,22 @@ func TestFusedPasses(t *testing.T) {
 					count++
 				}
 			}
-			k.run("score_moments", count, 1, partAt+uint64(256*first), gotAt, panel, k.in(w), table+uint64(12*first), uint64(c.d), uint64(from/256), scale)
-			k.run("weighted_series", 1, (c.d+64>>c.logParts-1)/(64>>c.logParts), sumsAt+uint64(8*c.d*(from/chunk)), panel, sAt+uint64(8*from), coefsAt, startAt,
+			k.Launch("score_moments", count, 1, partAt+uint64(256*first), gotAt, panel, k.In(w), table+uint64(12*first), uint64(c.d), uint64(from/256), scale)
+			k.Launch("weighted_series", 1, (c.d+64>>c.logParts-1)/(64>>c.logParts), sumsAt+uint64(8*c.d*(from/chunk)), panel, sAt+uint64(8*from), coefsAt, startAt,
 				uint64(to-from), uint64(from), uint64(c.d), uint64(c.spans), uint64(c.tiles), uint64(c.logParts), uint64(len(c.start)-1), uint64(c.terms), scale)
 		}
-		k.out(gotAt, got)
-		k.out(partAt, part)
-		k.out(sumsAt, sums)
-		k.fill(want, "moments", len(parts)/3, 1, sAt, table, scale, 0)
+		k.Out(gotAt, got)
+		k.Out(partAt, part)
+		k.Out(sumsAt, sums)
+		k.Fill(want, "moments", len(parts)/3, 1, sAt, table, scale, 0)
 		if !sameBits(got, s) {
 			t.Fatalf("%+v: scores %v, want %v", c, got, s)
 		}
 		for i := range part {
-			if !(math.Abs(part[i]-want[i]) <= float64(chunk)*0x1p-50) {
-				t.Errorf("%+v: moment %d of part %d is %v, want %v", c, i%32, i/32, part[i], want[i])
-			}
+			must.Near(t, part[i], want[i], float64(chunk)*0x1p-50, "%+v: moment %d of part %d", c, i%32, i/32)
 		}
 		v := make([]float64, c.n)
-		k.fill(v, "series", len(parts)/3, 1, sAt, coefsAt, table, uint64(c.terms), scale)
+		k.Fill(v, "series", len(parts)/3, 1, sAt, coefsAt, table, uint64(c.terms), scale)
 		if plain, _ := rows.parts(x, v, c.d, c.spans, c.tiles, c.logParts); !sameBits(plain, sums) {
 			t.Fatalf("%+v: sums %v, want %v", c, sums, plain)
 		}
@@ -221,7 +220,7 @@ func TestFusedPasses(t *testing.T) {
 func TestExpand(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	for _, c := range []struct{ terms, classes, logGroups, parts int }{{31, 2, 0, 5}, {2, 1, 0, 1}, {70, 3, 2, 300}, {256, 2, 3, 2}, {20, 16, 0, 16}} {
-		k := newKit(t, kernels.PTX("nearlinear"))
+		k := NewKit(t, kernels.PTX("nearlinear"), nil)
 		length, first := 32<<c.logGroups, make([]uint32, c.classes+1)
 		for a := range first {
 			first[a] = uint32(a * c.parts / c.classes)
@@ -245,9 +244,9 @@ func TestExpand(t *testing.T) {
 			matrices[i] /= float64(p)
 		}
 		coefs := make([]float64, 256*c.classes)
-		sums := k.in(make([]float64, len(moments)))
-		k.run("class_moments", length/8, c.classes, sums, k.in(part), k.in(first), uint64(length))
-		k.fill(coefs, "expand", 1, c.classes, sums, k.in(matrices), uint64(p), uint64(c.classes), uint64(c.logGroups))
+		sums := k.In(make([]float64, len(moments)))
+		k.Launch("class_moments", length/8, c.classes, sums, k.In(part), k.In(first), uint64(length))
+		k.Fill(coefs, "expand", 1, c.classes, sums, k.In(matrices), uint64(p), uint64(c.classes), uint64(c.logGroups))
 		for a := range c.classes {
 			want := make([]float64, p)
 			for node := range p {

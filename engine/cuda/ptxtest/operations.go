@@ -181,7 +181,6 @@ func build() map[string]op {
 			return uint64(uint32(a)) >> (b & 255) & (1<<(c&255) - 1)
 		},
 		"cvt.rn.bf16x2.f32": func(a, b, _ uint64) uint64 { return uint64(bf16(f32(a)))<<16 | uint64(bf16(f32(b))) },
-		"cvt.rna.tf32.f32":  func(a, _, _ uint64) uint64 { return roundTF32(uint32(a)) },
 		"min.u32":           u32op(func(a, b uint32) uint32 { return min(a, b) }),
 		"max.u32":           u32op(func(a, b uint32) uint32 { return max(a, b) }),
 		"min.s32":           u32op(func(a, b uint32) uint32 { return uint32(min(int32(a), int32(b))) }),

@@ -20,7 +20,7 @@ type kernel struct {
 	registers []uint64 // initial values; constants are registers, too
 	set       []bool   // registers that have a value from the start
 	shared    int      // bytes of shared memory
-	matrices  bool     // the kernel uses wgmma
+	extension Extension
 }
 
 // instruction is one instruction with its operands as numbers of registers. The fields that every thread reads
@@ -39,6 +39,7 @@ type instruction struct {
 
 	offset    int64   // constant offset of an address
 	many      []int32 // operands of instructions of kind warp and of vector instructions, in order
+	foreign   *Foreign
 	name      string
 	line      int
 	parameter int
@@ -55,11 +56,8 @@ const (
 	reduceGlobal
 	loadShared
 	storeShared
-	warp        // all lanes of a warp run it together
-	matrix      // wgmma; all lanes of a warp run it together
-	copyAsync   // cp.async
-	waitCopies  // cp.async.wait_all
-	showToAsync // fence.proxy.async
+	warp    // all lanes of a warp run it together
+	foreign // of an extension
 	branch
 	barrier
 	exit
@@ -90,7 +88,10 @@ type parser struct {
 }
 
 // Parse parses PTX. It returns an error for text that it does not support.
-func Parse(text string) (*Module, error) {
+func Parse(text string) (*Module, error) { return ParseExtended(text, nil) }
+
+// ParseExtended parses PTX with the instructions of an extension, if it is not nil.
+func ParseExtended(text string, more Extension) (*Module, error) {
 	m := &Module{kernels: map[string]*kernel{}}
 	var p *parser
 	depth := 0
@@ -102,7 +103,8 @@ func Parse(text string) (*Module, error) {
 		case line == "" || line == ")" || line == "(":
 		case depth == 0 && strings.HasPrefix(line, ".visible .entry"):
 			name := strings.TrimRight(strings.Fields(line)[2], "()")
-			p = &parser{kernel: &kernel{name: name, params: map[string]int{}}, labels: map[string]int{}, jumps: map[int]string{},
+			p = &parser{kernel: &kernel{name: name, params: map[string]int{}, extension: more}, labels: map[string]int{},
+				jumps:   map[int]string{},
 				symbols: map[string]int{}, consts: map[string]int32{}}
 			m.kernels[name] = p.kernel
 		case depth == 0 && strings.HasPrefix(line, ".param"):
@@ -208,8 +210,12 @@ func (p *parser) decode(i *instruction, operands []string) (err error) {
 		return nil
 	case base == "ld" || base == "st" || base == "red":
 		return p.memory(i, parts, operands)
-	case base == "wgmma" || base == "cp" || base == "fence":
-		return p.asynchronous(i, operands)
+	case p.extension != nil && p.extension.Knows(i.name):
+		i.kind, i.foreign = foreign, &Foreign{Name: i.name, Line: i.line}
+		if i.guard >= 0 {
+			return fmt.Errorf("a predicate")
+		}
+		return p.extension.Decode(i.foreign, operands, p.register)
 	case collectives[i.name].operands > 0:
 		return p.collective(i, operands)
 	case i.vector:

@@ -3,7 +3,6 @@ package ptxtest
 import (
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"dyad/internal/must"
@@ -35,18 +34,6 @@ func program(body string) string {
 		"\tmov.u64 %rd3, part;\n\tadd.s64 %rd4, %rd3, %rd1;\n" + body + "\n\tret;\n}\n"
 }
 
-// fault parses and runs a program, which must fail with an error that contains want, or not at all.
-func fault(t *testing.T, name, text, want string, run func(k *kit) error) {
-	t.Helper()
-	m, err := Parse(text)
-	if err == nil {
-		err = run(&kit{t: t, module: m})
-	}
-	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-		t.Errorf("%s: %v, want %q", name, err, want)
-	}
-}
-
 // TestFaultsAreFound: what a GPU would do silently is an error here.
 func TestFaultsAreFound(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
@@ -67,7 +54,7 @@ func TestFaultsAreFound(t *testing.T) {
 		{"undeclared register", "mov.u32 %r9, 1;", "not declared"},
 		{"missing label", "bra $nowhere;", "no label"},
 	} {
-		fault(t, c.name, program(c.body), c.want, func(k *kit) error { return k.Run(k.module, "k", 1, 1, k.Alloc(256)) })
+		Fault(t, c.name, program(c.body), nil, c.want, func(k *Kit) error { return k.Run(k.Module, "k", 1, 1, k.Alloc(256)) })
 	}
 }
 
@@ -84,9 +71,7 @@ func TestScopes(t *testing.T) {
 func TestFused(t *testing.T) {
 	// 1 + 2^-24 + 2^-60 rounds up; rounded to float64 first it is a tie, down.
 	a, b, c := float32(0x1p-30), float32(0x1p-30), float32(1+0x1p-23)
-	if got := fused(a, b, c); got != c {
-		t.Errorf("got %x", got)
-	}
+	must.Equal(t, fused(a, b, c), c, "got")
 	if got, naive := fused(0x1.000002p-24, 0x1.fffffep-1, 1), float32(math.FMA(0x1.000002p-24, 0x1.fffffep-1, 1)); got != 1+0x1p-23 || naive != 1 && naive != got {
 		t.Errorf("got %x, naive %x", got, naive)
 	}
@@ -130,15 +115,11 @@ func TestConversions(t *testing.T) {
 		v    float64
 		want int64
 	}{{1.9, 1}, {-1.9, -1}, {-0.5, 0}, {0x1p62, 1 << 62}, {1e300, math.MaxInt64}, {-1e300, math.MinInt64}, {math.NaN(), math.MinInt64}} {
-		if got := int64(operations["cvt.rzi.s64.f64"](bits64(c.v), 0, 0)); got != c.want {
-			t.Errorf("%v becomes %d, want %d", c.v, got, c.want)
-		}
+		must.Equal(t, int64(operations["cvt.rzi.s64.f64"](bits64(c.v), 0, 0)), c.want, "%v", c.v)
 	}
 	nan, one := bits64(math.NaN()), bits64(1)
 	for name, want := range map[string]uint64{"le": 0, "leu": 1, "gt": 0, "gtu": 1, "lt": 0, "ltu": 1, "ge": 0, "geu": 1} {
-		if got := operations["setp."+name+".f64"](nan, one, 0); got != want {
-			t.Errorf("setp.%s of NaN is %d", name, got)
-		}
+		must.Equal(t, operations["setp."+name+".f64"](nan, one, 0), want, "setp.%s of NaN", name)
 	}
 	if f := operations["setp.leu.f64"]; f(one, bits64(2), 0) != 1 || f(bits64(2), one, 0) != 0 {
 		t.Error("setp.leu of numbers is wrong")

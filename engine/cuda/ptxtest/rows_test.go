@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/kernels"
 )
 
@@ -32,10 +33,10 @@ func normals(rng *rand.Rand, n int) []float64 {
 func TestScores(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, c := range []struct{ n, d int }{{1, 1}, {300, 7}, {256, 8}, {513, 19}} {
-		k := newKit(t, kernels.PTX("rows"))
+		k := NewKit(t, kernels.PTX("rows"), nil)
 		x, w := normals(rng, c.n*c.d), normals(rng, c.d)
 		s := make([]float64, c.n)
-		k.fill(s, "scores", (c.n+255)/256, 1, k.in(tiled(x, c.n, c.d)), k.in(w), uint64(c.n), uint64(c.d))
+		k.Fill(s, "scores", (c.n+255)/256, 1, k.In(tiled(x, c.n, c.d)), k.In(w), uint64(c.n), uint64(c.d))
 		for i := range s {
 			want := 0.0
 			for a := range c.d {
@@ -49,13 +50,13 @@ func TestScores(t *testing.T) {
 }
 
 // parts runs weighted_sums and returns the partial sums and, by combine, the total.
-func (k *kit) parts(x, c []float64, d, spans, tiles, logParts int) (part, sum []float64) {
-	k.t.Helper()
+func (k *Kit) parts(x, c []float64, d, spans, tiles, logParts int) (part, sum []float64) {
+	k.T.Helper()
 	n := len(c)
 	chunks, columns := (n+256*tiles*spans-1)/(256*tiles*spans), 64>>logParts
 	part, sum = make([]float64, chunks*d), make([]float64, d)
-	k.fill(part, "weighted_sums", chunks, (d+columns-1)/columns, k.in(tiled(x, n, d)), k.in(c), uint64(n), uint64(d), uint64(spans), uint64(tiles), uint64(logParts))
-	k.fill(sum, "combine", (d+7)/8, 1, k.in(part), uint64(chunks), uint64(d))
+	k.Fill(part, "weighted_sums", chunks, (d+columns-1)/columns, k.In(tiled(x, n, d)), k.In(c), uint64(n), uint64(d), uint64(spans), uint64(tiles), uint64(logParts))
+	k.Fill(sum, "combine", (d+7)/8, 1, k.In(part), uint64(chunks), uint64(d))
 	return part, sum
 }
 
@@ -66,7 +67,7 @@ func TestWeightedSums(t *testing.T) {
 	for _, c := range []struct{ n, d, spans, tiles, logParts int }{
 		{1, 1, 1, 8, 3}, {300, 3, 1, 4, 2}, {2049, 20, 1, 8, 1}, {4100, 2, 2, 8, 3}, {700, 70, 1, 1, 0}, {200, 9, 1, 8, 3}, {2100, 3, 3, 2, 1}, {9000, 1, 1, 1, 0},
 	} {
-		k := newKit(t, kernels.PTX("rows"))
+		k := NewKit(t, kernels.PTX("rows"), nil)
 		x, v := normals(rng, c.n*c.d), normals(rng, c.n)
 		part, sum := k.parts(x, v, c.d, c.spans, c.tiles, c.logParts)
 		for a := range c.d {
@@ -78,14 +79,10 @@ func TestWeightedSums(t *testing.T) {
 					want += x[i*c.d+a] * v[i]
 					size += math.Abs(x[i*c.d+a] * v[i])
 				}
-				if got := part[g*c.d+a]; !(math.Abs(got-want) <= size*1e-14) {
-					t.Errorf("%+v: part %d of column %d is %v, want %v", c, g, a, got, want)
-				}
+				must.Near(t, part[g*c.d+a], want, size*1e-14, "%+v: part %d of column %d", c, g, a)
 				total += want
 			}
-			if !(math.Abs(sum[a]-total) <= 1e-11) {
-				t.Errorf("%+v: column %d is %v, want %v", c, a, sum[a], total)
-			}
+			must.Near(t, sum[a], total, 1e-11, "%+v: column %d", c, a)
 		}
 	}
 }
@@ -96,18 +93,16 @@ func TestPartialSumsAreOwnOnly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	const n, d, changed = 4500, 2, 2048 + 77
 	x, v := normals(rng, n*d), normals(rng, n)
-	rows := newKit(t, kernels.PTX("rows"))
+	rows := NewKit(t, kernels.PTX("rows"), nil)
 	before, _ := rows.parts(x, v, d, 1, 8, 3)
 	x[changed*d], x[changed*d+1] = 100, -100
 	after, _ := rows.parts(x, v, d, 1, 8, 3)
 	for g := range len(before) / d {
 		for a := range d {
-			if same := math.Float64bits(before[g*d+a]) == math.Float64bits(after[g*d+a]); same != (g != 1) {
-				t.Errorf("sums of part %d: the same is %v", g, same)
-			}
+			must.Equal(t, math.Float64bits(before[g*d+a]) == math.Float64bits(after[g*d+a]), g != 1, "sums of part %d: the same", g)
 		}
 	}
-	near := newKit(t, kernels.PTX("nearlinear"))
+	near := NewKit(t, kernels.PTX("nearlinear"), nil)
 	s := normals(rng, n)
 	m := near.moments(s, 0.25, 1, 2048)
 	s[changed] += 0.5
@@ -126,15 +121,15 @@ func TestRowsCounts(t *testing.T) {
 	const n, d = 4096, 20
 	v := make([]float64, n)
 	x := tiled(make([]float64, n*d), n, d)
-	for name, run := range map[string]func(k *kit){
-		"scores": func(k *kit) {
-			k.run("scores", n/256, 1, k.in(v), k.in(x), k.in(make([]float64, d)), n, d)
+	for name, run := range map[string]func(k *Kit){
+		"scores": func(k *Kit) {
+			k.Launch("scores", n/256, 1, k.In(v), k.In(x), k.In(make([]float64, d)), n, d)
 		},
-		"weighted_sums": func(k *kit) {
-			k.run("weighted_sums", 1, 1, k.in(make([]float64, d)), k.in(x), k.in(v), n, d, 2, 8, 1)
+		"weighted_sums": func(k *Kit) {
+			k.Launch("weighted_sums", 1, 1, k.In(make([]float64, d)), k.In(x), k.In(v), n, d, 2, 8, 1)
 		},
 	} {
-		k := newKit(t, kernels.PTX("rows"))
+		k := NewKit(t, kernels.PTX("rows"), nil)
 		run(k)
 		var all int64
 		for _, c := range k.Counts {
@@ -154,15 +149,15 @@ func TestRowsCounts(t *testing.T) {
 func TestBrokenRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	x, v := normals(rng, 2100*3), normals(rng, 2100)
-	want, _ := newKit(t, kernels.PTX("rows")).parts(x, v, 3, 1, 8, 2)
-	broken(t, kernels.PTX("rows"), func(k *kit) (bool, error) {
+	want, _ := NewKit(t, kernels.PTX("rows"), nil).parts(x, v, 3, 1, 8, 2)
+	Broken(t, kernels.PTX("rows"), nil, func(k *Kit) (bool, error) {
 		got := make([]float64, 6)
-		part := k.in(got)
-		err := k.Run(k.module, "weighted_sums", 2, 1, part, k.in(tiled(x, 2100, 3)), k.in(v), 2100, 3, 1, 8, 2)
-		k.out(part, got)
+		part := k.In(got)
+		err := k.Run(k.Module, "weighted_sums", 2, 1, part, k.In(tiled(x, 2100, 3)), k.In(v), 2100, 3, 1, 8, 2)
+		k.Out(part, got)
 		return slices.Equal(got, want), err
 	},
-		edit{"no barrier", "bar.sync \t0;", ""},
-		edit{"a row of a column left out", "+1792];", "+1536];"},
-		edit{"no tail", "selp.f64", "mov.f64 %fd1, %fd1; //"})
+		[3]string{"no barrier", "bar.sync \t0;", ""},
+		[3]string{"a row of a column left out", "+1792];", "+1536];"},
+		[3]string{"no tail", "selp.f64", "mov.f64 %fd1, %fd1; //"})
 }

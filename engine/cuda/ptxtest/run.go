@@ -86,7 +86,7 @@ func (m *Machine) interpret(module *Module, name string, gridX, gridY int, args 
 	if m.Counts == nil {
 		m.Counts = map[string]int64{}
 	}
-	b := &block{Machine: m, kernel: k, args: args, gridY: gridY, counts: make([]int64, len(k.code)),
+	b := &Block{Machine: m, kernel: k, args: args, gridY: gridY, counts: make([]int64, len(k.code)),
 		code: append([]instruction(nil), k.code...)}
 	for i := range b.code {
 		skew := m.Skew
@@ -115,8 +115,8 @@ func (m *Machine) interpret(module *Module, name string, gridX, gridY int, args 
 	return nil
 }
 
-// block is a running block of threads.
-type block struct {
+// Block is a running block of threads.
+type Block struct {
 	*Machine
 	*kernel
 	code    []instruction
@@ -125,70 +125,46 @@ type block struct {
 	x, y    int
 	gridY   int
 	threads []state
-	shared  []byte
-	// words has an element for each word of shared memory. It holds the phases of the last write and of the
-	// last read, and the threads that wrote and read; the reader is many if several threads read. phase is the
-	// number of the current phase between barriers, from 1.
-	words []word
-	phase int32
-	warps []products // wgmma products of each warp
+	Shared  []byte // shared memory
+	Words   []Word // the words of shared memory
+	Phase   int32  // number of the current phase between barriers, from 1
 }
 
-type word struct {
-	written, read  int32
-	writer, reader int32
+// Word holds the phases of the last write and of the last read of a word of shared memory, and the threads that
+// wrote and read. The reader is Many if several threads read.
+type Word struct{ Written, Read, Writer, Reader int32 }
 
-	reading int32 // number of products in flight that read the word
-	copying bool  // cp.async writes the word and was not waited for
-	hidden  bool  // written, and not yet visible to wgmma
-}
-
-const many = -1
+// Many stands for several threads.
+const Many = -1
 
 // state is the state of one thread.
 type state struct {
 	registers []uint64
-	set       []status
+	set       []bool // registers that have a value
 	pc        int
 	done      bool
 	barrier   bool // waits at the barrier before pc
-
-	copies  []copying
-	written []int // words of shared memory written since the last fence.proxy.async
 }
 
-// status is the state of a register.
-type status uint8
-
-const (
-	known status = 1 << iota // the register has a value
-	fresh                    // the register was written since the last wgmma.fence
-	busy                     // a product in flight reads or writes the register
-)
-
 //go:norace
-func (b *block) run(x, y int) error {
-	b.x, b.y, b.phase = x, y, 1
+func (b *Block) run(x, y int) error {
+	b.x, b.y, b.Phase = x, y, 1
 	if b.threads == nil {
 		b.threads = make([]state, b.kernel.threads)
 		for t := range b.threads {
-			b.threads[t] = state{registers: make([]uint64, len(b.registers)), set: make([]status, len(b.set))}
+			b.threads[t] = state{registers: make([]uint64, len(b.registers)), set: make([]bool, len(b.set))}
 		}
-		b.shared, b.words = make([]byte, b.kernel.shared), make([]word, b.kernel.shared/4)
-		b.warps = make([]products, (len(b.threads)+lanes-1)/lanes)
+		b.Shared, b.Words = make([]byte, b.kernel.shared), make([]Word, b.kernel.shared/4)
 	}
-	clear(b.words)
-	clear(b.warps)
+	clear(b.Words)
+	if b.extension != nil {
+		b.extension.Start(b)
+	}
 	for t := range b.threads {
 		s := &b.threads[t]
 		copy(s.registers, b.registers)
-		for r, set := range b.set {
-			s.set[r] = 0
-			if set {
-				s.set[r] = known
-			}
-		}
-		s.pc, s.done, s.barrier, s.copies, s.written = 0, false, false, nil, s.written[:0]
+		copy(s.set, b.set)
+		s.pc, s.done, s.barrier = 0, false, false
 	}
 	for {
 		at, running := -1, 0
@@ -208,8 +184,10 @@ func (b *block) run(x, y int) error {
 				running++
 			}
 		}
-		if err := b.checkGroups(); err != nil {
-			return err
+		if b.extension != nil {
+			if err := b.extension.Meet(b); err != nil {
+				return err
+			}
 		}
 		if running == 0 {
 			return nil
@@ -217,7 +195,7 @@ func (b *block) run(x, y int) error {
 		if running != len(b.threads) {
 			return fmt.Errorf("%d of %d threads reach the barrier of line %d", running, len(b.threads), b.code[at-1].line)
 		}
-		b.phase++
+		b.Phase++
 	}
 }
 
@@ -225,12 +203,12 @@ func (b *block) run(x, y int) error {
 // run together.
 //
 //go:norace
-func (b *block) advance(s *state, t int) error {
+func (b *Block) advance(s *state, t int) error {
 	registers, set, code := s.registers, s.set, b.code
 	for {
 		i := &code[s.pc]
 		if i.guard >= 0 {
-			if s.set[i.guard]&known == 0 {
+			if !s.set[i.guard] {
 				return fmt.Errorf("the predicate of %s is not set", i.name)
 			}
 			if (s.registers[i.guard] != 0) == i.negated {
@@ -238,24 +216,26 @@ func (b *block) advance(s *state, t int) error {
 				continue
 			}
 		}
-		if i.kind == warp || i.kind == matrix {
+		if i.kind == warp || i.kind == foreign && i.foreign.Warp {
 			return nil
 		}
 		b.counts[s.pc]++
 		switch i.kind {
 		case pure:
 			// Missing operands of an instruction are copies of its first operand.
-			if set[i.src[0]]&set[i.src[1]]&set[i.src[2]]&known == 0 {
+			if !set[i.src[0]] || !set[i.src[1]] || !set[i.src[2]] {
 				return fmt.Errorf("an operand of %s is not set", i.name)
 			}
-			if set[i.dst]&busy != 0 {
-				return s.put(i, i.dst, 0)
+			if b.extension != nil {
+				if err := b.extension.Writes(t, i.dst); err != nil {
+					return fmt.Errorf("%s %w", i.name, err)
+				}
 			}
 			registers[i.dst] = i.pure(registers[i.src[0]], registers[i.src[1]], registers[i.src[2]])
-			set[i.dst] = known | fresh
+			set[i.dst] = true
 		case special:
 			v := []int{tidX: t, tidY: 0, ctaidX: b.x, ctaidY: b.y, ntidX: len(b.threads), nctaidY: b.gridY}[i.parameter]
-			if err := s.put(i, i.dst, uint64(v)); err != nil {
+			if err := b.put(t, i, i.dst, uint64(v)); err != nil {
 				return err
 			}
 		case loadParam:
@@ -263,33 +243,23 @@ func (b *block) advance(s *state, t int) error {
 			if i.size == 4 {
 				v = uint64(uint32(v))
 			}
-			if err := s.put(i, i.dst, v); err != nil {
+			if err := b.put(t, i, i.dst, v); err != nil {
 				return err
 			}
 		case branch:
 			s.pc = int(i.target)
 			continue
 		case exit:
-			if len(s.copies) > 0 {
-				return fmt.Errorf("the thread ends before its copies")
-			}
 			s.done = true
 			return nil
 		case barrier:
 			s.pc++
 			s.barrier = true
 			return nil
-		case copyAsync:
-			if err := b.copyAsync(s, i, t); err != nil {
+		case foreign:
+			if err := i.foreign.Run(b, t); err != nil {
 				return err
 			}
-		case waitCopies:
-			b.finishCopies(s)
-		case showToAsync:
-			for _, w := range s.written {
-				b.words[w].hidden = false
-			}
-			s.written = s.written[:0]
 		default:
 			if err := b.access(s, i, t); err != nil {
 				return err
@@ -302,9 +272,9 @@ func (b *block) advance(s *state, t int) error {
 // access runs a load, store or reduction.
 //
 //go:norace
-func (b *block) access(s *state, i *instruction, t int) error {
+func (b *Block) access(s *state, i *instruction, t int) error {
 	store := i.kind == storeGlobal || i.kind == storeShared || i.kind == reduceGlobal
-	if s.set[i.src[0]]&known == 0 {
+	if !s.set[i.src[0]] {
 		return fmt.Errorf("an operand of %s is not set", i.name)
 	}
 	address := s.registers[i.src[0]] + uint64(i.offset)
@@ -314,23 +284,20 @@ func (b *block) access(s *state, i *instruction, t int) error {
 	}
 	var memory []byte
 	if i.kind == loadShared || i.kind == storeShared {
-		if address+uint64(total) > uint64(len(b.shared)) {
+		if address+uint64(total) > uint64(len(b.Shared)) {
 			return fmt.Errorf("%s outside of shared memory", i.name)
 		}
-		memory = b.shared[address:][:total]
+		memory = b.Shared[address:][:total]
 		for w := address / 4; w < (address+uint64(total))/4; w++ {
-			if err := b.touch(&b.words[w], int32(t), store); err != nil {
+			if err := b.Touch(int(w), t, store); err != nil {
 				return fmt.Errorf("%s: %w", i.name, err)
-			}
-			if store && b.matrices {
-				s.written = append(s.written, int(w))
 			}
 		}
 	} else if memory = b.Bytes(address, total); memory == nil {
 		return fmt.Errorf("%s outside of every buffer, at %#x", i.name, address)
 	}
 	for _, r := range i.many {
-		if store && s.set[r]&known == 0 {
+		if store && !s.set[r] {
 			return fmt.Errorf("an operand of %s is not set", i.name)
 		}
 		switch {
@@ -343,7 +310,7 @@ func (b *block) access(s *state, i *instruction, t int) error {
 			} else {
 				v = uint64(u)
 			}
-			if err := s.put(i, r, v); err != nil {
+			if err := b.put(t, i, r, v); err != nil {
 				return err
 			}
 		case i.kind == reduceGlobal:
@@ -358,44 +325,44 @@ func (b *block) access(s *state, i *instruction, t int) error {
 	return nil
 }
 
-// put sets a register.
+// put sets a register of thread t.
 //
 //go:norace
-func (s *state) put(i *instruction, r int32, v uint64) error {
-	if s.set[r]&busy != 0 {
-		return fmt.Errorf("%s writes a register of a product in flight", i.name)
+func (b *Block) put(t int, i *instruction, r int32, v uint64) error {
+	if b.extension != nil {
+		if err := b.extension.Writes(t, r); err != nil {
+			return fmt.Errorf("%s %w", i.name, err)
+		}
 	}
-	s.registers[r], s.set[r] = v, known|fresh
+	b.threads[t].registers[r], b.threads[t].set[r] = v, true
 	return nil
 }
 
-// touch records an access to a word of shared memory and finds races.
+// Touch records that thread t reads or writes a word of shared memory, and finds races.
 //
 //go:norace
-func (b *block) touch(w *word, t int32, store bool) error {
-	if w.copying {
-		return fmt.Errorf("thread %d touches a word that is being copied", t)
-	}
-	if w.written == b.phase && w.writer != t {
-		return fmt.Errorf("threads %d and %d touch the same word without a barrier", w.writer, t)
-	}
-	if store {
-		if w.read == b.phase && w.reader != t {
-			return fmt.Errorf("thread %d writes a word that another reads without a barrier", t)
-		}
-		if w.reading > 0 {
-			return fmt.Errorf("thread %d writes a word that a product in flight reads", t)
-		}
-		w.written, w.writer, w.hidden = b.phase, t, true
-		return nil
-	}
-	if w.written == 0 {
+func (b *Block) Touch(word, t int, store bool) error {
+	w, by := &b.Words[word], int32(t)
+	switch {
+	case w.Written == b.Phase && w.Writer != by:
+		return fmt.Errorf("threads %d and %d touch the same word without a barrier", w.Writer, t)
+	case store && w.Read == b.Phase && w.Reader != by:
+		return fmt.Errorf("thread %d writes a word that another reads without a barrier", t)
+	case !store && w.Written == 0:
 		return fmt.Errorf("thread %d reads shared memory that was never written", t)
 	}
-	if w.read == b.phase && w.reader != t {
-		w.reader = many
-	} else {
-		w.read, w.reader = b.phase, t
+	if b.extension != nil {
+		if err := b.extension.Touches(t, word, store); err != nil {
+			return err
+		}
+	}
+	switch {
+	case store:
+		w.Written, w.Writer = b.Phase, by
+	case w.Read == b.Phase && w.Reader != by:
+		w.Reader = Many
+	default:
+		w.Read, w.Reader = b.Phase, by
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package ptxtest
 
 import (
-	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,62 +12,6 @@ import (
 	"dyad/kernels"
 )
 
-// kit runs the score kernels on Go slices.
-type kit struct {
-	t *testing.T
-	Machine
-	module *Module
-}
-
-func newKit(t *testing.T, ptx string) *kit {
-	t.Helper()
-	m := must.Get(Parse(ptx))(t)
-	return &kit{t: t, module: m}
-}
-
-func (k *kit) in(v any) uint64 {
-	b := must.Get(binary.Append(nil, binary.LittleEndian, v))(k.t)
-	at := k.Alloc(len(b))
-	copy(k.Bytes(at, len(b)), b)
-	return at
-}
-
-func (k *kit) out(at uint64, v any) {
-	must.Get(binary.Decode(k.Bytes(at, binary.Size(v)), binary.LittleEndian, v))(k.t)
-}
-
-func (k *kit) run(name string, x, y int, args ...uint64) {
-	k.t.Helper()
-	must.Do(k.t, k.Run(k.module, name, x, y, args...))
-}
-
-// fill runs a kernel whose first argument is what it writes, and reads that into v.
-func (k *kit) fill(v any, name string, x, y int, args ...uint64) {
-	k.t.Helper()
-	at := k.in(v)
-	k.run(name, x, y, append([]uint64{at}, args...)...)
-	k.out(at, v)
-}
-
-// edit is a change of a program that a test must find.
-type edit struct{ name, old, new string }
-
-// broken fails where an edited program runs and computes what it should.
-func broken(t *testing.T, ptx string, same func(k *kit) (bool, error), edits ...edit) {
-	t.Helper()
-	for _, e := range edits {
-		text := strings.ReplaceAll(ptx, e.old, e.new)
-		if text == ptx {
-			t.Errorf("%s: the PTX has no %q", e.name, e.old)
-			continue
-		}
-		ok, err := same(newKit(t, text))
-		if t.Logf("%s: %v", e.name, err); ok && err == nil {
-			t.Errorf("%s: not found", e.name)
-		}
-	}
-}
-
 // padded copies v to a multiple of 128 with the padding of logistic_tiles.
 func padded(v []float32) []float32 {
 	p := append([]float32(nil), v...)
@@ -79,23 +22,23 @@ func padded(v []float32) []float32 {
 }
 
 // tiles runs logistic_tiles on a and b.
-func (k *kit) tiles(a, b []float32) (row, col []int64) {
-	k.t.Helper()
+func (k *Kit) tiles(a, b []float32) (row, col []int64) {
+	k.T.Helper()
 	row, col, err := k.tried(a, b)
-	must.Do(k.t, err)
+	must.Do(k.T, err)
 	return row, col
 }
 
-func (k *kit) tried(a, b []float32) (row, col []int64, err error) {
+func (k *Kit) tried(a, b []float32) (row, col []int64, err error) {
 	twice := make([]float32, len(a))
 	for i, v := range a {
 		twice[i] = 2 * v
 	}
 	row, col = make([]int64, len(a)), make([]int64, len(b))
-	r, c := k.in(row), k.in(col)
-	err = k.Run(k.module, "logistic_tiles", (len(a)+127)/128, (len(b)+2047)/2048, r, c, k.in(padded(twice)), k.in(padded(b)), uint64(len(a)), uint64(len(b)))
-	k.out(r, row)
-	k.out(c, col)
+	r, c := k.In(row), k.In(col)
+	err = k.Run(k.Module, "logistic_tiles", (len(a)+127)/128, (len(b)+2047)/2048, r, c, k.In(padded(twice)), k.In(padded(b)), uint64(len(a)), uint64(len(b)))
+	k.Out(r, row)
+	k.Out(c, col)
 	return row, col, err
 }
 
@@ -110,7 +53,7 @@ func randomExponentials(rng *rand.Rand, n int, h float64) []float32 {
 // TestLogisticTiles compares with the loop of the kernel's comment, in every case of
 // partly filled tiles and strips, at ordinary and at extreme exponents.
 func TestLogisticTiles(t *testing.T) {
-	k := newKit(t, kernels.PTX("score"))
+	k := NewKit(t, kernels.PTX("score"), nil)
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
 		rows, cols int
@@ -145,7 +88,7 @@ func TestLogisticTiles(t *testing.T) {
 // its row, whatever else is in the tile: sums are exactly the sums of the terms computed with
 // them alone, in either order. The control: with another partner some terms differ.
 func TestTermsArePartnersOnly(t *testing.T) {
-	k := newKit(t, kernels.PTX("score"))
+	k := NewKit(t, kernels.PTX("score"), nil)
 	rng := rand.New(rand.NewPCG(7, 8))
 	a, b := randomExponentials(rng, 5, 4), randomExponentials(rng, 40, 4)
 	row, col := k.tiles(a, b)
@@ -169,9 +112,7 @@ func TestTermsArePartnersOnly(t *testing.T) {
 			t.Errorf("row %d is %d, its terms sum to %d", i, row[i], sum)
 		}
 	}
-	if !slices.Equal(col, wantCol) {
-		t.Errorf("columns are %d, their terms sum to %d", col, wantCol)
-	}
+	must.Same(t, col, wantCol, "columns")
 	if differ < 20 {
 		t.Errorf("with another partner %d terms differ", differ)
 	}
@@ -183,7 +124,7 @@ func TestTermsArePartnersOnly(t *testing.T) {
 // is 2^40 larger, it is not.
 func TestLargeProducts(t *testing.T) {
 	worst := func(exponent, padding float64) (worst float64) {
-		k := newKit(t, kernels.PTX("score"))
+		k := NewKit(t, kernels.PTX("score"), nil)
 		var scales []float32
 		for h := -8; h <= 8; h += sizes.Of(2, 1) {
 			scales = append(scales, float32(math.Exp2(exponent*float64(h)/8)))
@@ -209,9 +150,7 @@ func TestLargeProducts(t *testing.T) {
 		}
 		return worst
 	}
-	if far := worst(24/math.Ln2, 62); far > 6*0x1p-24 {
-		t.Errorf("off by %g", far)
-	}
+	must.Within(t, worst(24/math.Ln2, 62), 0, 6*0x1p-24, "off by")
 	for _, c := range [][2]float64{{36 / math.Ln2, 62}, {24 / math.Ln2, 102}} {
 		if far := worst(c[0], c[1]); far < 0.01 {
 			t.Errorf("exponents up to %.1f, padding 2^%v: off by %g only", c[0], c[1], far)
@@ -226,27 +165,27 @@ func TestTermsAreClamped(t *testing.T) {
 	const limit = 24
 	s := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e308, -1e308, 0, 64, -64, 5e-324}
 	for _, skew := range []float64{0, 1, -1} {
-		k := newKit(t, kernels.PTX("score"))
+		k := NewKit(t, kernels.PTX("score"), nil)
 		k.Skew = skew
 		exponentials := func(scale, factor float64) uint64 {
-			out := k.in(make([]float32, 128))
-			k.run("exponentials", 1, 1, out, k.in(s), k.in(places(len(s))), 128, math.Float64bits(scale), math.Float64bits(limit), math.Float64bits(factor), uint64(math.Float32bits(0x1p62)))
+			out := k.In(make([]float32, 128))
+			k.Launch("exponentials", 1, 1, out, k.In(s), k.In(places(len(s))), 128, math.Float64bits(scale), math.Float64bits(limit), math.Float64bits(factor), uint64(math.Float32bits(0x1p62)))
 			return out
 		}
 		a, b := exponentials(1, 2), exponentials(-1, 1)
 		for i := range s {
 			// One record against all: its sum is within the number of the others.
-			sums, other := k.in(make([]int64, 1)), k.in(make([]int64, len(s)))
+			sums, other := k.In(make([]int64, 1)), k.In(make([]int64, len(s)))
 			one := k.Alloc(512)
 			to, from := k.Bytes(one, 512), k.Bytes(a, 512)
 			copy(to, from[4*i:4*i+4])
 			for j := 4; j < 512; j += 4 {
 				copy(to[j:], from[508:512])
 			}
-			k.run("logistic_tiles", 1, 1, sums, other, one, b, 1, uint64(len(s)))
+			k.Launch("logistic_tiles", 1, 1, sums, other, one, b, 1, uint64(len(s)))
 			sum, terms := make([]int64, 1), make([]int64, len(s))
-			k.out(sums, sum)
-			k.out(other, terms)
+			k.Out(sums, sum)
+			k.Out(other, terms)
 			var total int64
 			for j, v := range terms {
 				if v < 0 || v > 1<<23 {
@@ -264,7 +203,7 @@ func TestTermsAreClamped(t *testing.T) {
 // TestLogisticCounts: one special-function operation for two pairs, and at most six
 // instructions a pair with it.
 func TestLogisticCounts(t *testing.T) {
-	k := newKit(t, kernels.PTX("score"))
+	k := NewKit(t, kernels.PTX("score"), nil)
 	rng := rand.New(rand.NewPCG(9, 10))
 	k.tiles(randomExponentials(rng, 128, 3), randomExponentials(rng, 2048, 3))
 	pairs := 128.0 * 2048
@@ -274,9 +213,7 @@ func TestLogisticCounts(t *testing.T) {
 			all += n
 		}
 	}
-	if per := float64(k.Counts["rcp.approx.ftz.f32"]) / pairs; per != 0.5 {
-		t.Errorf("%v reciprocals a pair, want 0.5", per)
-	}
+	must.Equal(t, float64(k.Counts["rcp.approx.ftz.f32"])/pairs, 0.5, "... reciprocals a pair")
 	if per := float64(all) / pairs; per > 6 {
 		t.Errorf("%.2f instructions a pair, want at most 6", per)
 	} else {
@@ -297,12 +234,12 @@ func places(n int) []uint32 {
 
 // TestExponentials: relative error, clamping, order and padding.
 func TestExponentials(t *testing.T) {
-	k := newKit(t, kernels.PTX("score"))
+	k := NewKit(t, kernels.PTX("score"), nil)
 	s := []float64{0, 1, -1, 0.3, 31.9, -31.9, 1000, -1000, 1e-300, 5.5451774444795623}
 	const scale, limit = 2.0, 64.0
 	at, got := places(len(s)), make([]float32, 128)
 	at[0], at[3], at[100] = at[3], math.MaxUint32, at[0]
-	k.fill(got, "exponentials", 1, 1, k.in(s), k.in(at), 128, math.Float64bits(scale), math.Float64bits(limit), math.Float64bits(2), uint64(math.Float32bits(0x1p62)))
+	k.Fill(got, "exponentials", 1, 1, k.In(s), k.In(at), 128, math.Float64bits(scale), math.Float64bits(limit), math.Float64bits(2), uint64(math.Float32bits(0x1p62)))
 	for i, from := range at {
 		want := 0x1p62
 		if from != math.MaxUint32 {
@@ -316,9 +253,9 @@ func TestExponentials(t *testing.T) {
 
 // TestForgottenPhi: PTX with the marker still in place does not run.
 func TestForgottenPhi(t *testing.T) {
-	k := newKit(t, kernels.PTX("spliced"))
+	k := NewKit(t, kernels.PTX("spliced"), nil)
 	one := uint64(math.Float32bits(1))
-	err := k.Run(k.module, "pair_tiles", 1, 1, k.in([]int64{0}), k.in([]float32{1, 0, 1, 0}), k.in([]uint32{1}), 1, one, one, one, 0, 0)
+	err := k.Run(k.Module, "pair_tiles", 1, 1, k.In([]int64{0}), k.In([]float32{1, 0, 1, 0}), k.In([]uint32{1}), 1, one, one, one, 0, 0)
 	if err == nil || !strings.Contains(err.Error(), "not set") {
 		t.Errorf("got %v", err)
 	}
@@ -328,13 +265,13 @@ func TestForgottenPhi(t *testing.T) {
 func TestBrokenPTX(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	a, b := randomExponentials(rng, 140, 3), randomExponentials(rng, 40, 3)
-	want, _ := newKit(t, kernels.PTX("score")).tiles(a, b)
-	broken(t, kernels.PTX("score"), func(k *kit) (bool, error) {
+	want, _ := NewKit(t, kernels.PTX("score"), nil).tiles(a, b)
+	Broken(t, kernels.PTX("score"), nil, func(k *Kit) (bool, error) {
 		got, _, err := k.tried(a, b)
 		return slices.Equal(got, want), err
 	},
-		edit{"no barrier", "bar.sync \t0;", ""},
-		edit{"wrong offset", "ld.global.f32 \t%f1, [%rd21];", "ld.global.f32 \t%f1, [%rd21+4096];"},
-		edit{"wrong constant", "0f3F000000;", "0f3F000001;"},
-		edit{"no reduction", "red.global.add.u64 ", "//"})
+		[3]string{"no barrier", "bar.sync \t0;", ""},
+		[3]string{"wrong offset", "ld.global.f32 \t%f1, [%rd21];", "ld.global.f32 \t%f1, [%rd21+4096];"},
+		[3]string{"wrong constant", "0f3F000000;", "0f3F000001;"},
+		[3]string{"no reduction", "red.global.add.u64 ", "//"})
 }

@@ -18,12 +18,7 @@ type collective struct {
 
 var collectives = map[string]collective{
 	"shfl.sync.bfly.b32": {operands: 5, results: 1, run: butterfly},
-	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": {operands: 14, results: 4, run: func(v *[lanes][16]uint64, skew float64) {
-		multiply(v, 16, skew, bf16Row, bf16Column)
-	}},
-	"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32": {operands: 14, results: 4, run: func(v *[lanes][16]uint64, skew float64) {
-		multiply(v, 8, skew, tf32Row, tf32Column)
-	}},
+	"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32": {operands: 14, results: 4, run: multiply},
 }
 
 // collective decodes a collective instruction.
@@ -49,7 +44,7 @@ func (p *parser) collective(i *instruction, operands []string) error {
 // advanceWarp runs the lanes of a warp to their ends or past the next barrier.
 //
 //go:norace
-func (b *block) advanceWarp(w int) error {
+func (b *Block) advanceWarp(w int) error {
 	first := w * lanes
 	warpThreads := b.threads[first:min(first+lanes, len(b.threads))]
 	for started := false; ; started = true {
@@ -83,10 +78,10 @@ func (b *block) advanceWarp(w int) error {
 				b.code[at].line)
 		}
 		var err error
-		if i := &b.code[at]; i.kind == matrix {
-			err = b.warps[w].run(b, warpThreads, i)
+		if i := &b.code[at]; i.kind == foreign {
+			err = i.foreign.Run(b, first)
 		} else {
-			err = b.together(warpThreads, i)
+			err = b.together(first, i)
 		}
 		if err != nil {
 			return fmt.Errorf("warp %d, line %d: %w", w, b.code[at].line, err)
@@ -101,22 +96,22 @@ func (b *block) advanceWarp(w int) error {
 // together runs a collective instruction.
 //
 //go:norace
-func (b *block) together(threads []state, i *instruction) error {
+func (b *Block) together(first int, i *instruction) error {
 	c := collectives[i.name]
 	var v [lanes][16]uint64
-	for lane := range threads {
-		s := &threads[lane]
+	for lane := range lanes {
+		s := &b.threads[first+lane]
 		for k, r := range i.many {
-			if k >= c.results && s.set[r]&known == 0 {
+			if k >= c.results && !s.set[r] {
 				return fmt.Errorf("an operand of %s is not set in lane %d", i.name, lane)
 			}
 			v[lane][k] = s.registers[r]
 		}
 	}
 	c.run(&v, b.Skew)
-	for lane := range threads {
+	for lane := range lanes {
 		for k, r := range i.many[:c.results] {
-			if err := threads[lane].put(i, r, v[lane][k]); err != nil {
+			if err := b.put(first+lane, i, r, v[lane][k]); err != nil {
 				return err
 			}
 		}
@@ -138,15 +133,6 @@ func butterfly(v *[lanes][16]uint64, _ float64) {
 	}
 }
 
-// Fragments map the elements in a lane's registers to the elements of a matrix, according to the PTX manual,
-// "Matrix Fragments for mma.m16n8k16" and "mma.m16n8k8". g = lane / 4, t = lane % 4.
-type (
-	// rowFragment returns the element in row r and column k of the 16 x K matrix A.
-	rowFragment func(v *[lanes][16]uint64, r, k int) float64
-	// columnFragment returns the element in row k and column c of the K x 8 matrix B.
-	columnFragment func(v *[lanes][16]uint64, k, c int) float64
-)
-
 // Operands of mma: 0 to 3 are D, 4 to 7 are A, 8 and 9 are B, 10 to 13 are C.
 const (
 	operandA = 4
@@ -154,7 +140,8 @@ const (
 	operandC = 10
 )
 
-// A register holds two bf16 numbers. a0 and a1 are in row g and columns 2t and 2t+1, and a2 and a3 are in row g
+// bf16Row returns the element in row r and column k of the 16 x 16 matrix A, according to the PTX manual, "Matrix
+// Fragments for mma.m16n8k16". g = lane / 4, t = lane % 4. A register holds two bf16 numbers. a0 and a1 are in row g and columns 2t and 2t+1, and a2 and a3 are in row g
 // + 8 of the same columns. a4 to a7 are in the same rows, 8 columns further.
 //
 //go:norace
@@ -163,54 +150,35 @@ func bf16Row(v *[lanes][16]uint64, r, k int) float64 {
 	return bf16Half(v[lane][operandA+r/8+k/8*2], k%2)
 }
 
-// b0 and b1 are in rows 2t and 2t+1 of column g. b2 and b3 are 8 rows further.
+// bf16Column returns the element in row k and column c of the 16 x 8 matrix B. b0 and b1 are in rows 2t and 2t+1 of column g. b2 and b3 are 8 rows further.
 //
 //go:norace
 func bf16Column(v *[lanes][16]uint64, k, c int) float64 {
 	return bf16Half(v[c*4+k%8/2][operandB+k/8], k%2)
 }
 
-// a0 and a1 are in column t, in rows g and g + 8. a2 and a3 are in column t + 4, in rows g and g + 8.
-//
-//go:norace
-func tf32Row(v *[lanes][16]uint64, r, k int) float64 {
-	return truncateTF32(v[r%8*4+k%4][operandA+r/8+k/4*2])
-}
-
-// b0 is in row t and column g. b1 is in row t + 4 and column g.
-//
-//go:norace
-func tf32Column(v *[lanes][16]uint64, k, c int) float64 {
-	return truncateTF32(v[c*4+k%4][operandB+k/4])
-}
-
 func bf16Half(register uint64, half int) float64 {
 	return float64(math.Float32frombits(uint32(register) >> (16 * half) << 16))
 }
 
-// truncateTF32 returns the upper 19 bits of a register, which are the bits that tensor cores use.
-func truncateTF32(register uint64) float64 {
-	return float64(math.Float32frombits(uint32(register) &^ 0x1fff))
-}
-
-// productError returns the assumed error of a matrix product of k terms, relative to the sum of the absolute
-// values of its k + 1 summands.
-func productError(k int) float64 { return float64(k+4) * 0x1p-23 }
+// productError is the assumed error of a matrix product of 16 terms, relative to the sum of the absolute values of
+// its 17 summands.
+const productError = 20 * 0x1p-23
 
 // multiply sets D to A B + C. D and C are in rows g and g + 8 and in columns 2t and 2t+1. The sum is exact
 // before it is rounded to nearest. If skew is not 0, an error of skew times productError is added, because
 // hardware truncates the summands in its own order.
 //
 //go:norace
-func multiply(v *[lanes][16]uint64, depth int, skew float64, row rowFragment, column columnFragment) {
+func multiply(v *[lanes][16]uint64, skew float64) {
 	var a [16][16]float64
 	var b [16][8]float64
-	for k := range depth {
+	for k := range 16 {
 		for r := range 16 {
-			a[r][k] = row(v, r, k)
+			a[r][k] = bf16Row(v, r, k)
 		}
 		for c := range 8 {
-			b[k][c] = column(v, k, c)
+			b[k][c] = bf16Column(v, k, c)
 		}
 	}
 	for r := range 16 {
@@ -218,12 +186,12 @@ func multiply(v *[lanes][16]uint64, depth int, skew float64, row rowFragment, co
 			lane, register := r%8*4+c/2, r/8*2+c%2
 			sum := float64(f32(v[lane][operandC+register]))
 			size := math.Abs(sum)
-			for k := range depth {
+			for k := range 16 {
 				p := a[r][k] * b[k][c]
 				sum += p
 				size += math.Abs(p)
 			}
-			v[lane][register] = bits32(float32(sum + skew*productError(depth)*size*(1-0x1p-20)))
+			v[lane][register] = bits32(float32(sum + skew*productError*size*(1-0x1p-20)))
 		}
 	}
 }
@@ -235,12 +203,4 @@ func bf16(v float32) uint32 {
 		return 0x7fff
 	}
 	return (u + 0x7fff + u>>16&1) >> 16
-}
-
-// roundTF32 rounds to 11 significant bits, ties away from zero.
-func roundTF32(u uint32) uint64 {
-	if u&0x7f800000 == 0x7f800000 {
-		return uint64(u)
-	}
-	return uint64((u + 0x1000) &^ 0x1fff)
 }

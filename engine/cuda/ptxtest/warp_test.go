@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // warpProgram runs instructions on registers of each lane: %r0 to %r9 are words 0 to 9 of
@@ -36,24 +38,11 @@ func warpProgram(instructions string) string {
 	return b.String()
 }
 
-func mmaInstruction(shape string) string {
-	return "\tmma.sync.aligned." + shape + " {%r10, %r11, %r12, %r13}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r10, %r11, %r12, %r13};\n"
-}
+const mmaInstruction = "\tmma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%r10, %r11, %r12, %r13}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, {%r10, %r11, %r12, %r13};\n"
 
 // placement says which row and column element e of lane l's fragment is, as the tables of
 // the PTX manual do.
 type placement func(l, e int) (row, column int)
-
-// mmaCase is an instruction and the placements of the manual for its operands.
-type mmaCase struct {
-	shape         string
-	depth         int
-	a, b          placement
-	bf16          bool
-	elementsA     int
-	elementsB     int
-	representable func(v float64) float64
-}
 
 func accumulator(l, e int) (int, int) {
 	row, column := l/4, l%4*2+e&1
@@ -63,75 +52,53 @@ func accumulator(l, e int) (int, int) {
 	return row, column
 }
 
-var mmaCases = []mmaCase{{
-	shape: "m16n8k16.row.col.f32.bf16.bf16.f32", depth: 16, bf16: true, elementsA: 8, elementsB: 4,
-	a: func(l, e int) (int, int) {
-		row, column := l/4, l%4*2+e&1
-		if e == 2 || e == 3 || e == 6 || e == 7 {
-			row += 8
-		}
-		if e >= 4 {
-			column += 8
-		}
-		return row, column
-	},
-	b: func(l, e int) (int, int) {
-		row := l%4*2 + e&1
-		if e >= 2 {
-			row += 8
-		}
-		return row, l / 4
-	},
-	representable: func(v float64) float64 { return float64(math.Float32frombits(bf16(float32(v)) << 16)) },
-}, {
-	shape: "m16n8k8.row.col.f32.tf32.tf32.f32", depth: 8, elementsA: 4, elementsB: 2,
-	a: func(l, e int) (int, int) {
-		row, column := l/4, l%4
-		if e == 1 || e == 3 {
-			row += 8
-		}
-		if e >= 2 {
-			column += 4
-		}
-		return row, column
-	},
-	b:             func(l, e int) (int, int) { return l%4 + 4*e, l / 4 },
-	representable: func(v float64) float64 { return float64(f32(roundTF32(math.Float32bits(float32(v))))) },
-}}
+func firstFactor(l, e int) (int, int) {
+	row, column := l/4, l%4*2+e&1
+	if e == 2 || e == 3 || e == 6 || e == 7 {
+		row += 8
+	}
+	if e >= 4 {
+		column += 8
+	}
+	return row, column
+}
 
-// random is a matrix of numbers that the operands have.
-func (c mmaCase) random(rng *rand.Rand, rows, columns int) [][]float64 {
+func secondFactor(l, e int) (int, int) {
+	row := l%4*2 + e&1
+	if e >= 2 {
+		row += 8
+	}
+	return row, l / 4
+}
+
+// random is a matrix of numbers that bf16 has.
+func random(rng *rand.Rand, rows, columns int) [][]float64 {
 	m := make([][]float64, rows)
 	for r := range m {
 		for range columns {
-			m[r] = append(m[r], c.representable(rng.NormFloat64()))
+			m[r] = append(m[r], float64(math.Float32frombits(bf16(float32(rng.NormFloat64()))<<16)))
 		}
 	}
 	return m
 }
 
-// run computes D = A B + C of random matrices with fragments placed by a and returns the
+// product computes D = A B + C of random matrices with fragments placed by a and returns the
 // largest difference from a plain product, relatively to the sum of absolute values.
-func (c mmaCase) run(t *testing.T, a placement, skew float64) float64 {
+func product(t *testing.T, a placement, skew float64) float64 {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
-	A, B, C := c.random(rng, 16, c.depth), c.random(rng, c.depth, 8), c.random(rng, 16, 8)
+	A, B, C := random(rng, 16, 16), random(rng, 16, 8), random(rng, 16, 8)
 	words := make([]uint32, 32*16)
 	put := func(lane, register, e int, v float64) {
-		u := math.Float32bits(float32(v))
-		if c.bf16 {
-			words[lane*16+register+e/2] |= u >> 16 << (16 * (e % 2))
-		} else {
-			words[lane*16+register+e] = u
-		}
+		words[lane*16+register+e/2] |= math.Float32bits(float32(v)) >> 16 << (16 * (e % 2))
 	}
 	for l := range 32 {
-		for e := range c.elementsA {
+		for e := range 8 {
 			row, column := a(l, e)
 			put(l, 0, e, A[row][column])
 		}
-		for e := range c.elementsB {
-			row, column := c.b(l, e)
+		for e := range 4 {
+			row, column := secondFactor(l, e)
 			put(l, 4, e, B[row][column])
 		}
 		for e := range 4 {
@@ -139,15 +106,15 @@ func (c mmaCase) run(t *testing.T, a placement, skew float64) float64 {
 			words[l*16+10+e] = math.Float32bits(float32(C[row][column]))
 		}
 	}
-	k := newKit(t, warpProgram(mmaInstruction(c.shape)))
+	k := NewKit(t, warpProgram(mmaInstruction), nil)
 	k.Skew = skew
-	k.fill(words, "warp", 1, 1)
+	k.Fill(words, "warp", 1, 1)
 	var worst float64
 	for l := range 32 {
 		for e := range 4 {
 			row, column := accumulator(l, e)
 			want, size := C[row][column], math.Abs(C[row][column])
-			for m := range c.depth {
+			for m := range 16 {
 				want += A[row][m] * B[m][column]
 				size += math.Abs(A[row][m] * B[m][column])
 			}
@@ -160,54 +127,38 @@ func (c mmaCase) run(t *testing.T, a placement, skew float64) float64 {
 // TestMMA compares with a plain product of matrices. Fragments in another order, and
 // tensor cores at their assumed error, differ from it.
 func TestMMA(t *testing.T) {
-	for _, c := range mmaCases {
-		if e := c.run(t, c.a, 0); !(e <= 0x1p-24) {
-			t.Errorf("%s: error %g", c.shape, e)
+	must.Within(t, product(t, firstFactor, 0), 0, 0x1p-24, "error")
+	must.Within(t, product(t, firstFactor, 1), productError/2, productError+0x1p-24, "error at the assumed one")
+	swapped := func(l, e int) (int, int) { // registers 1 and 2 of A, as in the order of ldmatrix for B
+		if r := e / 2; r == 1 || r == 2 {
+			e = (3-r)*2 + e%2
 		}
-		if e, most := c.run(t, c.a, 1), productError(c.depth); !(e > most/2 && e <= most+0x1p-24) {
-			t.Errorf("%s: error %g at the assumed one of %g", c.shape, e, most)
-		}
-		swapped := func(l, e int) (int, int) { // registers 1 and 2 of A, as in the order of ldmatrix for B
-			per := c.elementsA / 4
-			if r := e / per; r == 1 || r == 2 {
-				e = (3-r)*per + e%per
-			}
-			return c.a(l, e)
-		}
-		if e := c.run(t, swapped, 0); e < 1e-2 {
-			t.Errorf("%s: fragments in a wrong order were not found, error %g", c.shape, e)
-		}
+		return firstFactor(l, e)
+	}
+	if e := product(t, swapped, 0); e < 1e-2 {
+		t.Errorf("fragments in a wrong order were not found, error %g", e)
 	}
 }
 
-// TestTensorConversions: rounding to 8 and to 11 significant bits.
+// TestTensorConversions: rounding to 8 significant bits.
 func TestTensorConversions(t *testing.T) {
 	for v, want := range map[float32]float32{
 		1: 1, 1 + 0x1p-8: 1, 1 + 0x1p-8 + 0x1p-20: 1 + 0x1p-7, 1 + 0x3p-8: 1 + 0x1p-6, -0x1.ffp0: -2, 0x1p-130: 0x1p-130,
 	} {
-		if got := math.Float32frombits(bf16(v) << 16); got != want {
-			t.Errorf("bf16(%v) is %v, want %v", v, got, want)
-		}
+		must.Equal(t, math.Float32frombits(bf16(v)<<16), want, "bf16(%v)", v)
 	}
-	for v, want := range map[float32]float32{1: 1, 1 + 0x1p-11: 1 + 0x1p-10, 1 + 0x1p-12: 1, -1 - 0x1p-11: -1 - 0x1p-10} {
-		if got := f32(roundTF32(math.Float32bits(v))); got != want {
-			t.Errorf("tf32(%v) is %v, want %v", v, got, want)
-		}
-	}
-	k := newKit(t, warpProgram("\tcvt.rn.bf16x2.f32 %r10, %r0, %r1;\n\tcvt.rna.tf32.f32 %r11, %r0;\n"))
+	k := NewKit(t, warpProgram("\tcvt.rn.bf16x2.f32 %r10, %r0, %r1;\n"), nil)
 	words := make([]uint32, 32*16)
 	words[0], words[1] = math.Float32bits(1+0x1p-11), math.Float32bits(3)
-	k.fill(words, "warp", 1, 1)
-	if words[10] != 0x3f804040 || words[11] != math.Float32bits(1+0x1p-10) {
-		t.Errorf("got %#x and %#x", words[10], words[11])
-	}
+	k.Fill(words, "warp", 1, 1)
+	must.Equal(t, words[10], 0x3f804040, "two numbers")
 }
 
 // TestExchange: each lane gets the value of its partner.
 func TestExchange(t *testing.T) {
-	k := newKit(t, warpProgram("\tshfl.sync.bfly.b32 %r10, %r14, 4, 31, -1;\n"))
+	k := NewKit(t, warpProgram("\tshfl.sync.bfly.b32 %r10, %r14, 4, 31, -1;\n"), nil)
 	words := make([]uint32, 32*16)
-	k.fill(words, "warp", 1, 1)
+	k.Fill(words, "warp", 1, 1)
 	for l := range 32 {
 		if got := words[l*16+10]; got != uint32(l^4) {
 			t.Fatalf("lane %d has %d", l, got)
@@ -225,24 +176,22 @@ func TestWarpDefects(t *testing.T) {
 		"a vector elsewhere": {"\tmov.b64 %rd3, {%r1, %r2};\n", "with a vector"},
 		"a predicate":        {"\tsetp.lt.u32 %p0, %r14, 7;\n\t@%p0 " + strings.TrimSpace(shuffle) + "\n", "predicate"},
 	} {
-		fault(t, name, warpProgram(c[0]), strings.Replace(c[1], "7 of", "25 of", 1), func(k *kit) error { return k.Run(k.module, "warp", 1, 1, k.in(make([]uint32, 32*16))) })
+		Fault(t, name, warpProgram(c[0]), nil, strings.Replace(c[1], "7 of", "25 of", 1), func(k *Kit) error { return k.Run(k.Module, "warp", 1, 1, k.In(make([]uint32, 32*16))) })
 	}
 }
 
 // TestVectorAlignment: a vector of words at an address that is aligned to a word only.
 func TestVectorAlignment(t *testing.T) {
 	for offset, bad := range map[int]bool{0: false, 4: true, 16: false} {
-		k := newKit(t, warpProgram(fmt.Sprintf("\tld.global.nc.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%rd2+%d];\n", offset)))
+		k := NewKit(t, warpProgram(fmt.Sprintf("\tld.global.nc.v4.u32 {%%r10, %%r11, %%r12, %%r13}, [%%rd2+%d];\n", offset)), nil)
 		words := make([]uint32, 32*16+4)
 		for i := range words {
 			words[i] = uint32(i)
 		}
-		at := k.in(words)
-		err := k.Run(k.module, "warp", 1, 1, at)
-		if bad != (err != nil) {
-			t.Errorf("offset %d: %v", offset, err)
-		}
-		if k.out(at, words); err == nil && (words[10] != uint32(offset/4) || words[13] != uint32(offset/4+3)) {
+		at := k.In(words)
+		err := k.Run(k.Module, "warp", 1, 1, at)
+		must.Equal(t, bad, err != nil, "offset %d: %v", offset, err)
+		if k.Out(at, words); err == nil && (words[10] != uint32(offset/4) || words[13] != uint32(offset/4+3)) {
 			t.Errorf("offset %d: got %v", offset, words[10:14])
 		}
 	}

@@ -1,4 +1,4 @@
-package ptxtest
+package variants
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/engine/cuda/ptxtest"
 	"dyad/internal/must"
 	"dyad/kernels"
 )
@@ -31,15 +32,14 @@ func cuteLayouts(t *testing.T) layouts {
 		t.Skip("DYAD_CUTE does not name the folders with CUTLASS's and CUDA's headers")
 	}
 	dir := t.TempDir()
-	h, err := NewHost("../../../kernels/cuda", dir, Addresses, Edit{})
-	if err != nil {
+	if _, err := ptxtest.NewHost("../../../kernels/cuda", dir, ptxtest.Addresses, ptxtest.Edit{}); err != nil {
 		t.Skip(err)
 	}
 	compiler, err := exec.LookPath("g++")
 	if err != nil {
-		compiler = h.compiler
+		compiler = "clang++-19"
 	}
-	args := []string{"-std=c++17", "-O1", "-w", "-I" + dir, "-I../../../bench/gpu/variants", "-o", filepath.Join(dir, "layouts"), "testdata/layouts.cc"}
+	args := []string{"-std=c++17", "-O1", "-w", "-I" + dir, "-I.", "-o", filepath.Join(dir, "layouts"), "testdata/layouts.cc"}
 	for _, f := range filepath.SplitList(folders) {
 		args = append(args, "-I"+f)
 	}
@@ -65,11 +65,42 @@ func cuteLayouts(t *testing.T) layouts {
 }
 
 // half is a small integer as one of the bf16 numbers of a register.
-func half(v, k int) uint64 { return uint64(math.Float32bits(float32(v)) >> 16 << (16 * (k % 2))) }
+func half(v, k int) uint32 { return math.Float32bits(float32(v)) >> 16 << (16 * (k % 2)) }
+
+// bf16 is the first or the second number of a register.
+func bf16(register uint32, k int) float64 {
+	return float64(math.Float32frombits(register >> (16 * k) << 16))
+}
+
+// mmaProgram adds a product of A, words 0 to 3 of each lane's 16, and B, words 4 and 5, to words 10 to 13.
+func mmaProgram(instruction string) string {
+	var b strings.Builder
+	b.WriteString(`.visible .entry k(
+	.param .u64 k_param_0
+)
+.maxntid 32, 1, 1
+{
+	.reg .b32 %r<15>;
+	.reg .b64 %rd<3>;
+	ld.param.u64 %rd0, [k_param_0];
+	mov.u32 %r14, %tid.x;
+	mul.wide.u32 %rd1, %r14, 64;
+	add.s64 %rd2, %rd0, %rd1;
+`)
+	for k := range 14 {
+		fmt.Fprintf(&b, "\tld.global.u32 %%r%d, [%%rd2+%d];\n", k, 4*k)
+	}
+	fmt.Fprintf(&b, "\t%s {%%r10, %%r11, %%r12, %%r13}, {%%r0, %%r1, %%r2, %%r3}, {%%r4, %%r5}, {%%r10, %%r11, %%r12, %%r13};\n", instruction)
+	for k := 10; k < 14; k++ {
+		fmt.Fprintf(&b, "\tst.global.u32 [%%rd2+%d], %%r%d;\n", 4*k, k)
+	}
+	b.WriteString("\tret;\n}\n")
+	return b.String()
+}
 
 // mma lays random integers out by the tables, runs the interpreter's instruction and reads the
 // product by the table of C.
-func (l layouts) mma(kind, instruction string, depth int) error {
+func (l layouts) mma(t *testing.T, kind, instruction string, depth int) error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	a, b := make([]int, 16*depth), make([]int, 8*depth)
 	for i := range a {
@@ -78,28 +109,28 @@ func (l layouts) mma(kind, instruction string, depth int) error {
 	for i := range b {
 		b[i] = rng.IntN(64)
 	}
-	var v [lanes][16]uint64
+	v := make([]uint32, 16*lanes)
 	place := func(operand int, table [][]int, m []int) {
 		for lane, places := range table {
 			for e, at := range places {
 				if kind == "bf16" {
-					v[lane][operand+e/2] |= half(m[at], e)
+					v[16*lane+operand+e/2] |= half(m[at], e)
 				} else {
-					v[lane][operand+e] = bits32(float32(m[at]))
+					v[16*lane+operand+e] = math.Float32bits(float32(m[at]))
 				}
 			}
 		}
 	}
-	place(operandA, l[kind+" A"], a)
-	place(operandB, l[kind+" B"], b)
-	collectives[instruction].run(&v, 0)
+	place(0, l[kind+" A"], a)
+	place(4, l[kind+" B"], b)
+	ptxtest.NewKit(t, mmaProgram(instruction), &asynchronous{}).Fill(v, "k", 1, 1)
 	for lane, places := range l[kind+" C"] {
 		for e, at := range places {
 			want := 0
 			for k := range depth {
 				want += a[at%16+16*k] * b[at/16+8*k]
 			}
-			if got := f32(v[lane][e]); got != float32(want) {
+			if got := math.Float32frombits(v[16*lane+10+e]); got != float32(want) {
 				return fmt.Errorf("%s: lane %d, value %d is %v, want %d", instruction, lane, e, got, want)
 			}
 		}
@@ -134,15 +165,15 @@ func (l layouts) wgmma(t *testing.T, kind string, columns, byRows int) error {
 		}
 		for thread, places := range l[kind+" A"] {
 			for e, at := range places {
-				registers[4*thread+e/2] |= uint32(half(a[at], e))
+				registers[4*thread+e/2] |= half(a[at], e)
 			}
 		}
-		k := newKit(t, wgmmaProgram(columns, byRows))
-		to := k.in(d)
-		if err := k.Run(k.module, "k", 1, 1, k.in(image), k.in(registers), to, own); err != nil {
+		k := ptxtest.NewKit(t, wgmmaProgram(columns, byRows), &asynchronous{})
+		to := k.In(d)
+		if err := k.Run(k.Module, "k", 1, 1, k.In(image), k.In(registers), to, own); err != nil {
 			return err
 		}
-		k.out(to, d)
+		k.Out(to, d)
 		for thread, places := range l[kind+" C"] {
 			for e, at := range places {
 				want := 0
@@ -162,8 +193,8 @@ func (l layouts) wgmma(t *testing.T, kind string, columns, byRows int) error {
 // where they are in the matrix.
 func (l layouts) packed(t *testing.T) error {
 	const n, d = 16, 16
-	for kind, program := range map[string]string{"bf16x3": kernels.PTX("metric_mma"), "tf32": variant(t, "metric_tf32")} {
-		k := newKit(t, program)
+	for kind, program := range map[string]string{"bf16x3": ptxtest.WithLogistic(kernels.PTX("metric_mma")), "tf32": ptx(t, "metric_tf32")} {
+		k := ptxtest.NewKit(t, program, &asynchronous{})
 		run := func(name string, columns, records, vectors int, number func(i, k int) int) []uint32 {
 			x, out := make([]float64, n*d), make([]uint32, 4*32*vectors*columns)
 			for i := range n {
@@ -171,7 +202,7 @@ func (l layouts) packed(t *testing.T) error {
 					x[a*n+i] = float64(number(i, a))
 				}
 			}
-			k.fill(out, "metric_"+name+"_"+kind, 1, columns, k.in(x), n, d, uint64(n/records), math.Float64bits(1))
+			k.Fill(out, "metric_"+name+"_"+kind, 1, columns, k.In(x), n, d, uint64(n/records), math.Float64bits(1))
 			return out
 		}
 		check := func(what string, got []uint32, table func(lane, value int) int, values int) error {
@@ -181,7 +212,7 @@ func (l layouts) packed(t *testing.T) error {
 					if kind == "tf32" {
 						v = float64(math.Float32frombits(got[4*lane+e]))
 					} else {
-						v = bf16Half(uint64(got[4*lane+e/2]), e%2)
+						v = bf16(got[4*lane+e/2], e%2)
 					}
 					if want := table(lane, e); v != float64(want) {
 						return fmt.Errorf("metric_%s_%s: lane %d, value %d is %v, want %d", what, kind, lane, e, v, want)
@@ -223,17 +254,17 @@ func (l layouts) packed(t *testing.T) error {
 // slabs compares what the packing kernel of wgmma writes with both readings of a slab.
 func (l layouts) slabs(t *testing.T) error {
 	const n, d = 64, 64
-	k := newKit(t, variant(t, "metric_wgmma_sm90a"))
+	k := ptxtest.NewKit(t, ptx(t, "metric_wgmma_sm90a"), &asynchronous{})
 	x, out := make([]float64, n*d), make([]uint16, 4*2048)
 	for i := range x {
 		x[i] = float64(i) // column by column
 	}
-	k.fill(out, "metric_right_wgmma", 1, 1, k.in(x), n, d, 1, math.Float64bits(1))
+	k.Fill(out, "metric_right_wgmma", 1, 1, k.In(x), n, d, 1, math.Float64bits(1))
 	for r := range n {
 		for c := range d {
 			for _, reading := range []string{"slab columns", "slab rows"} {
 				in := c/32*4096 + l[reading][r][c%32]/2
-				got := bf16Half(uint64(out[in]), 0) + bf16Half(uint64(out[in+2048]), 0)
+				got := bf16(uint32(out[in]), 0) + bf16(uint32(out[in+2048]), 0)
 				if got != float64(c*n+r) {
 					return fmt.Errorf("metric_right_wgmma: record %d, feature %d is %v by the %s", r, c, got, reading)
 				}
@@ -262,7 +293,7 @@ func (l layouts) handed() error {
 
 func (l layouts) check(t *testing.T) error {
 	return cmp.Or(
-		l.mma("bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16), l.mma("tf32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8),
+		l.mma(t, "bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16), l.mma(t, "tf32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 8),
 		l.wgmma(t, "columns", 64, 0), l.wgmma(t, "rows", 32, 1), l.packed(t), l.slabs(t), l.handed())
 }
 

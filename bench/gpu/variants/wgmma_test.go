@@ -1,4 +1,4 @@
-package ptxtest
+package variants
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/engine/cuda/ptxtest"
 	"dyad/internal/sizes"
 )
 
@@ -68,6 +69,12 @@ func stored(width, r, c int) int {
 	return r*width + (c/8^line%(width/16))*16 + c%8*2
 }
 
+// factor is the row and the column of element e of a lane in the first factor of mma.sync, as in the table of the PTX
+// manual, and accumulator is the same for the sums.
+func factor(l, e int) (row, column int) { return l/4 + e/2%2*8, l%4*2 + e%2 + e/4*8 }
+
+func accumulator(l, e int) (row, column int) { return l/4 + e/2*8, l%4*2 + e%2 }
+
 type wgmmaCase struct {
 	columns, byRows     int
 	width               int // bytes of a row of an atom
@@ -106,7 +113,16 @@ func wgmmaCases() map[string]wgmmaCase {
 func (c wgmmaCase) run(t *testing.T, descriptor uint64, skew float64) (float64, error) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
-	A, B, D := mmaCases[0].random(rng, 64, 16), mmaCases[0].random(rng, 16, c.columns), mmaCases[0].random(rng, 64, c.columns)
+	random := func(rows, columns int) [][]float64 { // of numbers that bf16 has
+		m := make([][]float64, rows)
+		for r := range m {
+			for range columns {
+				m[r] = append(m[r], float64(rng.IntN(255)-127)/64)
+			}
+		}
+		return m
+	}
+	A, B, D := random(64, 16), random(16, c.columns), random(64, c.columns)
 	image := make([]uint16, 8192)
 	for i := range image {
 		image[i] = 0x7fc0 // NaN: what is not of B is not read
@@ -119,7 +135,7 @@ func (c wgmmaCase) run(t *testing.T, descriptor uint64, skew float64) (float64, 
 	a, d := make([]uint32, 128*4), make([]float32, 128*128)
 	for thread := range 128 {
 		for e := range 8 {
-			row, k := mmaCases[0].a(thread%32, e)
+			row, k := factor(thread%32, e)
 			a[thread*4+e/2] |= math.Float32bits(float32(A[thread/32*16+row][k])) >> 16 << (16 * (e % 2))
 		}
 		for e := range c.columns / 2 {
@@ -127,13 +143,13 @@ func (c wgmmaCase) run(t *testing.T, descriptor uint64, skew float64) (float64, 
 			d[thread*128+e] = float32(D[thread/32*16+row][e/4*8+column])
 		}
 	}
-	k := newKit(t, wgmmaProgram(c.columns, c.byRows))
+	k := ptxtest.NewKit(t, wgmmaProgram(c.columns, c.byRows), &asynchronous{})
 	k.Skew = skew
-	at := k.in(d)
-	if err := k.Run(k.module, "k", 1, 1, k.in(image), k.in(a), at, descriptor); err != nil {
+	at := k.In(d)
+	if err := k.Run(k.Module, "k", 1, 1, k.In(image), k.In(a), at, descriptor); err != nil {
 		return 0, err
 	}
-	k.out(at, d)
+	k.Out(at, d)
 	var worst float64
 	for thread := range 128 {
 		for e := range c.columns / 2 {
@@ -228,8 +244,8 @@ func TestWgmmaDefects(t *testing.T) {
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
 		text = strings.Replace(text, "\tret;\n", "$end:\n\tret;\n", 1)
-		fault(t, c.name, text, c.want, func(k *kit) error {
-			return k.Run(k.module, "k", 1, 1, k.in(make([]byte, 16384)), k.in(make([]uint32, 512)), k.in(make([]float32, 128*128)), wgmmaCases()["rows of a slab"].descriptor())
+		ptxtest.Fault(t, c.name, text, &asynchronous{}, c.want, func(k *ptxtest.Kit) error {
+			return k.Run(k.Module, "k", 1, 1, k.In(make([]byte, 16384)), k.In(make([]uint32, 512)), k.In(make([]float32, 128*128)), wgmmaCases()["rows of a slab"].descriptor())
 		})
 	}
 }
@@ -239,19 +255,19 @@ func TestWgmmaDefects(t *testing.T) {
 func TestBrokenWgmmaTiles(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	f := wgmmaTiles(t, 64)
-	m := newMetricData(rand.New(rand.NewPCG(9, 10)), 67, 3)
-	z, sums := f.sums(t, m, 1, 0)
-	broken(t, f.text(t), f.same(m, 1, z, sums),
-		edit{"a stride in the descriptors", fmt.Sprint(int64(slabDescriptor(512))), fmt.Sprint(int64(slabDescriptor(1024)))},
-		edit{"no wait for products", "wgmma.wait_group.sync.aligned 0;", ""},
-		edit{"no fence before products", "wgmma.fence.sync.aligned;", ""},
-		edit{"no commit", "wgmma.commit_group.sync.aligned;", ""},
-		edit{"products by columns", "more, 1, 1, 1;", "more, 1, 1, 0;"},
-		edit{"sums that are not begun anew", "setp.ne.b32 more, 0, 0;", "setp.ne.b32 more, 1, 0;"},
-		edit{"no wait for copies", "cp.async.wait_all;", ""},
-		edit{"copies that are not shown", "fence.proxy.async.shared::cta;", ""},
-		edit{"no barrier", "bar.sync \t0;", ""},
-		edit{"a copy to the wrong place", ", 8192;", ", 8208;"})
+	m := ptxtest.NewRecords(rand.New(rand.NewPCG(9, 10)), 67, 3)
+	z, sums := f.Sums(t, m, 1, 0)
+	ptxtest.Broken(t, f.PTX, f.Extension, f.Same(m, 1, z, sums),
+		[3]string{"a stride in the descriptors", fmt.Sprint(int64(slabDescriptor(512))), fmt.Sprint(int64(slabDescriptor(1024)))},
+		[3]string{"no wait for products", "wgmma.wait_group.sync.aligned 0;", ""},
+		[3]string{"no fence before products", "wgmma.fence.sync.aligned;", ""},
+		[3]string{"no commit", "wgmma.commit_group.sync.aligned;", ""},
+		[3]string{"products by columns", "more, 1, 1, 1;", "more, 1, 1, 0;"},
+		[3]string{"sums that are not begun anew", "setp.ne.b32 more, 0, 0;", "setp.ne.b32 more, 1, 0;"},
+		[3]string{"no wait for copies", "cp.async.wait_all;", ""},
+		[3]string{"copies that are not shown", "fence.proxy.async.shared::cta;", ""},
+		[3]string{"no barrier", "bar.sync \t0;", ""},
+		[3]string{"a copy to the wrong place", ", 8192;", ", 8208;"})
 }
 
 // slabDescriptor is that of kernels/cuda/wgmma.h without the address.
