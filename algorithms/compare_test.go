@@ -3,6 +3,7 @@ package algorithms_test
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -35,8 +36,8 @@ func TestCompareCoversTheCatalogue(t *testing.T) {
 			t.Errorf("%d ranked and %d excluded of %d", len(c.Rows), len(c.Excluded), len(algorithms.Catalog()))
 		}
 		for _, e := range c.Excluded {
-			if e.Reason == "" {
-				t.Errorf("%s is excluded without a reason", e.Algorithm)
+			if e.Reason == "" || strings.HasPrefix(e.Why, e.Algorithm) || !strings.HasSuffix(e.Reason, e.Why) {
+				t.Errorf("%s is excluded without a reason: %+v", e.Algorithm, e)
 			}
 		}
 		least, recommended := math.Inf(1), algorithms.Compared{}
