@@ -138,7 +138,7 @@ func testCertificate(t *testing.T) Certificate {
 func TestConvergentEvent(t *testing.T) {
 	e := account.ConvergentEvent{Gap: 0.01, Contraction: 1, Diameter: 2, Sigma: 0.3, Grid: 0x1p-30, Steps: 1000}
 	var a account.GDP
-	if err := a.Compose(e); err != nil || math.Abs(a.Mu()/account.ConvergentMu(0.01, 1, 2, 1000, 0.3)-1) > 1e-14 {
+	if err := a.Compose(e); err != nil || math.Abs(a.Mu()/account.ConvergentSensitivity(0.01, 1, 2, 1000)/0.3-1) > 1e-14 {
 		t.Errorf("mu %v (%v)", a.Mu(), err)
 	}
 	if !strings.Contains(e.String(), "1000 hidden") {
@@ -185,7 +185,7 @@ func TestConvergenceNeedsTheGrid(t *testing.T) {
 			t.Errorf("seed %d: on the grid %v and %v", seed, a, b)
 		}
 	}
-	if mu := account.ConvergentMu(gap, 1, 2, steps, 0.5); told < 100 || account.GDPDelta(0, mu) > 1e-6 {
+	if mu := account.ConvergentSensitivity(gap, 1, 2, steps) / 0.5; told < 100 || account.GDPDelta(0, mu) > 1e-6 {
 		t.Errorf("the control: %d of 200 runs off the grid told apart, where the theorem for exact noise says delta(0) <= %.3g", told, account.GDPDelta(0, mu))
 	}
 }
