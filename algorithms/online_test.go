@@ -278,9 +278,7 @@ func TestResumeStreamRefuses(t *testing.T) {
 	}
 	must.Err(ReadStreamState(strings.NewReader(`{"format":"x"}`)))(t, "another format was read")
 	for size := range saved.Len() {
-		if _, err := ReadStreamState(strings.NewReader(saved.String()[:size])); err == nil {
-			t.Errorf("%d of %d bytes of a state were read", size, saved.Len())
-		}
+		must.Err(ReadStreamState(strings.NewReader(saved.String()[:size])))(t, "%d of %d bytes of a state were read", size, saved.Len())
 	}
 	for _, edit := range [][2]string{{`"releases":4`, `"releases":3`}, {`"w":[`, `"w":[1`}, {`"session":0`, `"session":1`}} {
 		edited := strings.Replace(saved.String(), edit[0], edit[1], 1)

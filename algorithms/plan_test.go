@@ -243,9 +243,7 @@ func TestRunChargesFirst(t *testing.T) {
 	data := attack.RandomRecords(100, 3, engine.UnitBounds(), 1)
 	a := algorithms.DPGDSC{}
 	p := must.Get(a.Plan(newSpec(t, 100, 3, 0.2, 0.01, b, algorithms.Certified)))(t)
-	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{}); err == nil {
-		t.Error("a private run without a ledger was allowed")
-	}
+	must.Err(algorithms.Run(context.Background(), data, a, p, algorithms.Options{}))(t, "a private run without a ledger was allowed")
 	small := attack.RandomRecords(99, 3, engine.UnitBounds(), 1)
 	must.Err(algorithms.Run(context.Background(), small, a, p, algorithms.Options{Ledger: book, DataID: "x"}))(t, "records of another shape were allowed")
 	runs := func() int {

@@ -124,7 +124,5 @@ func TestRecursions(t *testing.T) {
 		}
 		data.x[0], replaced = replaced, data.x[0]
 	}
-	if _, err := (DPGDSC{}).Train(context.Background(), nil, &Plan{}, noiseless{}, Tracker{}); err == nil {
-		t.Error("a plan without a descent is trained")
-	}
+	must.Err((DPGDSC{}).Train(context.Background(), nil, &Plan{}, noiseless{}, Tracker{}))(t, "a plan without a descent is trained")
 }

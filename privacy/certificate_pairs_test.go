@@ -109,9 +109,7 @@ func TestPureStreams(t *testing.T) {
 		noise.(privacy.Laplace).Scale)
 	// A joint certificate of squares still gives no pure epsilon.
 	joint, _ := g.Certify()
-	if _, err := privacy.CalibratePure(joint, 1, d, privacy.KNormNoise); err == nil {
-		t.Error("a root of summed squares was taken for a pure epsilon")
-	}
+	must.Err(privacy.CalibratePure(joint, 1, d, privacy.KNormNoise))(t, "a root of summed squares was taken for a pure epsilon")
 }
 
 func newSession(t *testing.T, e account.Event) *privacy.LiveSession {

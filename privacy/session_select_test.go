@@ -109,9 +109,7 @@ func TestChoiceOfNeighbours(t *testing.T) {
 		counts := choices(t, scores, certificate, epsilon, trials)
 		must.CheckDo(t, privtest.CheckMultinomial(counts, choiceLaw(scores, rate), 1e-6), "the session's choices of ",
 			scores)
-		if err := privtest.CheckMultinomial(counts, choiceLaw(scores, defect), 1e-6); err == nil {
-			t.Errorf("the choices of %v are not told from those with s in the place of 2 s", scores)
-		}
+		must.ErrDo(t, privtest.CheckMultinomial(counts, choiceLaw(scores, defect), 1e-6), "the choices of %v are not told from those with s in the place of 2 s", scores)
 	}
 }
 

@@ -1,7 +1,6 @@
 package privacy
 
 import (
-	"errors"
 	"math"
 	"math/big"
 	"testing"
@@ -46,9 +45,7 @@ func TestSquareRootToeplitz(t *testing.T) {
 		}
 	}
 	for _, rows := range []int{-1, 0, 1, maxToeplitzRows + 1} {
-		if _, err := SquareRootToeplitz(rows); !errors.Is(err, errCertificate) {
-			t.Errorf("%d rows: %v", rows, err)
-		}
+		must.Fail(SquareRootToeplitz(rows))(t, errCertificate, rows, " rows")
 	}
 	for name, f := range map[string]*ToeplitzFactor{
 		"a negative weight": {Weight: []float64{-1}, Decay: []float64{0.5}},

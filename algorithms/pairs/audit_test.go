@@ -146,9 +146,7 @@ func TestSeededDefectsOfPairsAreCaught(t *testing.T) {
 		t.Errorf("half the noise: %+v for epsilon %v", r.Bounds, r.Epsilon)
 	}
 	// Individuals above the cap are refused where the unit is one of them.
-	if _, err := audit.WorstPairs(context.Background(), planOf(t, star(pairs.Individual, 1)), 3); err == nil {
-		t.Error("an individual above the degree cap was accepted")
-	}
+	must.Err(audit.WorstPairs(context.Background(), planOf(t, star(pairs.Individual, 1)), 3))(t, "an individual above the degree cap was accepted")
 }
 
 // poissonStar is a training by Poisson batches, half of the pairs each, whose noise is for

@@ -112,9 +112,7 @@ func TestForgedSignatures(t *testing.T) {
 	for i, changed := range []string{"b", "other", "one person", "(0.001, 1e-05)-differentially private", "10"} {
 		c := append([]string{}, about...)
 		c[i] = changed
-		if err := s.About(c[0], c[1], c[2], c[3], c[4]); !errors.Is(err, ErrSignature) {
-			t.Errorf("a file that says %q: %v", changed, err)
-		}
+		must.FailDo(t, s.About(c[0], c[1], c[2], c[3], c[4]), ErrSignature, "a file that says ", changed)
 	}
 }
 

@@ -235,10 +235,7 @@ func BenchmarkPrivateDirection(b *testing.B) {
 
 func TestShuffleEpsilon(t *testing.T) {
 	// docs/theory.md#local-shuffling: n = 16100, epsilon 1, delta 1e-6.
-	got, err := local.ShuffleEpsilon(1, 16100, 1e-6)
-	if err != nil || math.Abs(got-0.17) > 0.005 {
-		t.Errorf("got %v, %v, want 0.17", got, err)
-	}
+	must.Near(t, must.Get(local.ShuffleEpsilon(1, 16100, 1e-6))(t), 0.17, 0.005, "epsilon")
 	for _, c := range []struct {
 		eps   float64
 		n     int
