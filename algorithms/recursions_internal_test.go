@@ -49,15 +49,7 @@ func TestRecursions(t *testing.T) {
 		w = append([]float64(nil), w...)
 		all := [][]float64{append([]float64(nil), w...)}
 		for range steps {
-			g := make([]float64, d)
-			for i := range size {
-				for j := range size {
-					if i != j {
-						part.pairGrad(g, w, i, j, 1/float64(size*(size-1)))
-					}
-				}
-			}
-			part.step(w, g, eta, alpha, radius)
+			part.descent(w, eta, alpha, radius)
 			all = append(all, append([]float64(nil), w...))
 		}
 		return all

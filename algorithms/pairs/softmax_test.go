@@ -235,11 +235,7 @@ func TestSoftmaxPlan(t *testing.T) {
 		t.Errorf("roundoff is %v of the sensitivity", share)
 	}
 	text := p.Report().Text()
-	for _, want := range []string{"the softmax of the added pair and, at temperature", "each cosine is clipped to 0.5", "infonce with temperature 1", "mlp 4-8-2 tanh", "stays secret"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the report lacks %q:\n%s", want, text)
-		}
-	}
+	must.Contain(t, text, "the softmax of the added pair and, at temperature", "each cosine is clipped to 0.5", "infonce with temperature 1", "mlp 4-8-2 tanh", "stays secret")
 	other := s
 	net := *s.Network
 	net.Start = slices.Clone(net.Start)
