@@ -176,9 +176,7 @@ func TestWarningsWithTheDefaultDelta(t *testing.T) {
 	}
 	text := warned(5000)
 	var n int
-	if _, err := fmt.Sscanf(text[max(0, strings.Index(text, "unchanged, ")):], "unchanged, n = %d", &n); err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
+	must.Get(fmt.Sscanf(text[max(0, strings.Index(text, "unchanged, ")):], "unchanged, n = %d", &n))(t, text)
 	must.Equal(t, warned(n), "", "a warning about n = %d", n)
 	if warned(n*9/10) == "" {
 		t.Errorf("n = %d is more than needed", n)

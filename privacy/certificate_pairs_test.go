@@ -96,9 +96,7 @@ func TestPureStreams(t *testing.T) {
 		session := newSession(t, e)
 		x := make([]float64, d)
 		for i := range 20 {
-			if err := session.Release(x, m.c, noise); err != nil {
-				t.Fatalf("release %d: %v", i, err)
-			}
+			must.Do(t, session.Release(x, m.c, noise), "release ", i)
 		}
 		must.FailDo(t, session.Release(x, m.c, noise), privacy.ErrUnplanned, "release 21 of 20")
 	}

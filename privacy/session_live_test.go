@@ -81,9 +81,7 @@ func TestReleaseCounts(t *testing.T) {
 	plan := append(sessionPlan(2), account.GaussianEvent{Sensitivity: 0.125, Sigma: 0.5})
 	s := must.Get(NewPublicSession(NewSeededSource(1), plan))(t)
 	for i := range 3 {
-		if err := s.Release([]float64{1}, sessionCert, sessionMech); err != nil {
-			t.Fatalf("release %d of 3: %v", i+1, err)
-		}
+		must.Do(t, s.Release([]float64{1}, sessionCert, sessionMech), "release ", i+1, " of 3")
 	}
 	x := []float64{1}
 	wantRefused(t, "fourth of three", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)

@@ -117,9 +117,7 @@ func TestUniformBall(t *testing.T) {
 				t.Errorf("d = %d: norm %v", d, r)
 			}
 		}
-		if err := privtest.CheckCDF(norms, func(r float64) float64 { return math.Pow(r/radius, float64(d)) }, alpha); err != nil {
-			t.Errorf("d = %d: norm: %v", d, err)
-		}
+		must.CheckDo(t, privtest.CheckCDF(norms, func(r float64) float64 { return math.Pow(r/radius, float64(d)) }, alpha), "d = ", d, ": norm")
 		if d == 3 {
 			must.CheckDo(t, privtest.CheckCDF(first, coordinateCDF3, alpha))
 		}
