@@ -72,9 +72,7 @@ func TestStreamNoiseDoesNotGrowWithTheHorizon(t *testing.T) {
 			t.Errorf("n = %d: %d updates, %v", n, p.Schedule.Steps, p.Guarantee)
 		}
 	}
-	if !(sigma[0] < sigma[1]) {
-		t.Errorf("sigma %v: more records must not need less noise", sigma)
-	}
+	must.Below(t, sigma[0], sigma[1], "sigma %v: more records must not need less noise", sigma)
 	p := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 100}, 0, Certified)))(t)
 	o := must.Get(NewStream(p, openStream(t, p, 1)))(t)
 	if out := feedStream(t, o, 100); len(out) != 99 || o.Updates() != 99 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"dyad/algorithms"
+	"dyad/internal/must"
 )
 
 // TestWithSetsEveryOption: every exported field of an algorithm is an option, also the fields of the
@@ -47,9 +48,7 @@ func TestWithSetsEveryOption(t *testing.T) {
 			t.Errorf("%s: %#v", a.Info().Name, err)
 		}
 	}
-	if count < 30 {
-		t.Errorf("%d options were set, the catalogue has more", count)
-	}
+	must.AtLeast(t, count, 30, "%d options were set, the catalogue has more", count)
 	nested, err := algorithms.With(algorithms.MomentsDescent{}, algorithms.Option{Field: "ClipRadius", Value: 0.5})
 	if err != nil || nested.(algorithms.MomentsDescent).Moments.ClipRadius != 0.5 {
 		t.Errorf("%+v, %v", nested, err)

@@ -290,8 +290,6 @@ func TestPrivateAlgorithmsLearn(t *testing.T) {
 		res := must.Get(algorithms.Run(context.Background(), data, a, p, algorithms.Options{Public: true}))(t)
 		w := res.Weights
 		cosine := (w[0] + 0.3*w[1]) / (math.Hypot(1, 0.3) * math.Sqrt(w[0]*w[0]+w[1]*w[1]+w[2]*w[2]+w[3]*w[3]))
-		if cosine < 0.97 {
-			t.Errorf("%s: the angle to the true direction has cosine %.4f, want at least 0.97", a.Info().Name, cosine)
-		}
+		must.AtLeast(t, cosine, 0.97, "%s: the angle to the true direction has cosine", a.Info().Name)
 	}
 }

@@ -111,9 +111,7 @@ func TestRecursions(t *testing.T) {
 		}
 		// Control: other records give another model.
 		data.x[0], replaced = replaced, data.x[0]
-		if diff := distance(got, c.want(p)); diff < 1e-9 {
-			t.Errorf("%s: the comparison does not see a replaced record", p.Algorithm)
-		}
+		must.AtLeast(t, distance(got, c.want(p)), 1e-9, "%s: the comparison does not see a replaced record", p.Algorithm)
 		data.x[0], replaced = replaced, data.x[0]
 	}
 	must.Err((DPGDSC{}).Train(context.Background(), nil, &Plan{}, noiseless{}, Tracker{}))(t, "a plan without a descent is trained")

@@ -59,9 +59,7 @@ func TestPairGroupCoversEveryPlacement(t *testing.T) {
 			t.Errorf("%+v: capping kappa by the batch would do; the test does not see the defect", g)
 		}
 	}
-	if tight < 2 {
-		t.Errorf("only %d certificates are attained", tight)
-	}
+	must.AtLeast(t, tight, 2, "only %d certificates are attained", tight)
 	for _, g := range []privacy.PairGroup{
 		{}, {Group: 1, Batch: 1, Batches: 1}, {Group: -1, Batch: 1, Batches: 1, Epochs: 1}, {Group: 1, Batch: 1, Batches: 1, Epochs: 1, Roundoff: math.NaN()},
 		{Group: 1, Batch: 1, Batches: 1 << 20, Epochs: 1 << 20},

@@ -76,9 +76,7 @@ func TestPairwiseStreamIsTheMaximumOverRecords(t *testing.T) {
 			}
 		}
 	}
-	if tried < 200 {
-		t.Errorf("only %d cases", tried)
-	}
+	must.AtLeast(t, tried, 200, "cases")
 }
 
 // A table from an independent computation (n = 4096).

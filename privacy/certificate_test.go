@@ -66,9 +66,7 @@ func TestPairwiseRecursionIsAttainedByLinearLoss(t *testing.T) {
 					low := append([]float64(nil), a...)
 					low[k] = -dg / 2
 					moved := math.Abs(onePassLinear(a, eta, alpha, average) - onePassLinear(low, eta, alpha, average))
-					if d := math.Abs(moved - influence[k]); d > 1e-10 {
-						t.Errorf("%s alpha=%g average=%v k=%d: moved %.12g, recursion %.12g", name, alpha, average, k, moved, influence[k])
-					}
+					must.AtMost(t, math.Abs(moved-influence[k]), 1e-10, "%s alpha=%g average=%v k=%d: moved %.12g, recursion %.12g", name, alpha, average, k, moved, influence[k])
 					worst = max(worst, moved)
 				}
 				c := must.Get(r.Certify())(t)

@@ -32,19 +32,13 @@ func TestCalibratePoissonPairs(t *testing.T) {
 			must.Do(t, a.Compose(account.Repeat(privacy.Gaussian{Sigma: sigma}.Event(c), releases)))
 			return a.Epsilon(b.Delta)
 		}
-		if got := epsilon(m.Sigma); got > b.Epsilon {
-			t.Errorf("group %d: epsilon %v of %v", group, got, b.Epsilon)
-		}
-		if got := epsilon(m.Sigma * 0.999); got <= b.Epsilon {
-			t.Errorf("group %d: a thousandth less noise is enough: %v", group, got)
-		}
+		must.AtMost(t, epsilon(m.Sigma), b.Epsilon, "group %d: epsilon", group)
+		must.Above(t, epsilon(m.Sigma*0.999), b.Epsilon, "group %d: a thousandth less noise is enough", group)
 		known := privacy.UnsampledSigma(c, b, releases)
 		if want := 2 * float64(group) * c.Sensitivity() * math.Sqrt(releases) / account.GDPMu(b.Epsilon, b.Delta); math.Abs(known-want) > 1e-12*want || !(m.Sigma < known) {
 			t.Errorf("group %d: sigma %v, of known batches %v, want %v", group, m.Sigma, known, want)
 		}
-		if m.Sigma <= last {
-			t.Errorf("group %d: sigma %v, not above %v of a smaller group", group, m.Sigma, last)
-		}
+		must.Above(t, m.Sigma, last, "group %d: sigma %v, not above %v of a smaller group", group, m.Sigma, last)
 		last = m.Sigma
 	}
 	c := must.Get(pairSample(2, 0.1).Certify())(t)

@@ -40,9 +40,7 @@ func TestSquareRootToeplitz(t *testing.T) {
 				t.Fatalf("%d rows: c_%d = %v, binom(2j, j)/4^j = %v", rows, j, c, want)
 			}
 		}
-		if most := 24; len(f.Decay) > most {
-			t.Errorf("%d rows take %d exponentials", rows, len(f.Decay))
-		}
+		must.AtMost(t, len(f.Decay), 24, "%d rows take", rows)
 	}
 	for _, rows := range []int{-1, 0, 1, maxToeplitzRows + 1} {
 		must.Fail(SquareRootToeplitz(rows))(t, errCertificate, rows, " rows")

@@ -93,9 +93,7 @@ func TestAuditOfEveryVariant(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := attacked(t, planOf(t, s), 0, 6_000)
-			if r.Move < 0.99 {
-				t.Errorf("the exact vectors move %v of the certificate, want almost all of it", r.Move)
-			}
+			must.AtLeast(t, r.Move, 0.99, "the exact vectors move %v of the certificate, want almost all of it", r.Move)
 			holds(t, r)
 		})
 	}

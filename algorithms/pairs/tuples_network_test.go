@@ -56,9 +56,7 @@ func TestNetworkTuplesStayWithinTheCertificate(t *testing.T) {
 	for name, s := range networkVariants(t) {
 		closest = max(closest, everyRecord(t, name, tuplePlan(t, s), r))
 	}
-	if closest < 0.5 {
-		t.Errorf("the certificates are never used by more than %v", closest)
-	}
+	must.AtLeast(t, closest, 0.5, "the certificates are never used by more than")
 }
 
 // networkWorst are neighbours whose clipped terms are opposite: a class is turned.

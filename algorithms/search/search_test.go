@@ -210,9 +210,7 @@ func TestSearchFindsTheBest(t *testing.T) {
 					"AUC")
 			}
 		}
-		if right < trials*3/4 {
-			t.Errorf("%s finds the best in %d of %d searches", p.Options.Road, right, trials)
-		}
+		must.AtLeast(t, right, trials*3/4, "%s finds the best in %d of %d searches", p.Options.Road, right, trials)
 	}
 }
 

@@ -131,9 +131,7 @@ func TestRandomStoppingIsAttained(t *testing.T) {
 			"the number is known":            {exactlyRuns(c.runs), exactlyRuns(c.runs)},
 			"the number depends on the data": {exactlyRuns(c.runs), exactlyRuns(1)},
 		} {
-			if got := attackOf(c.mu, c.delta, weights[0], weights[1]); got <= says {
-				t.Errorf("mu %v, 1 to %d runs: %s, and epsilon is %v, not above %v", c.mu, c.runs, name, got, says)
-			}
+			must.Above(t, attackOf(c.mu, c.delta, weights[0], weights[1]), says, "mu %v, 1 to %d runs: %s, and epsilon is", c.mu, c.runs, name)
 		}
 	}
 }
@@ -179,9 +177,7 @@ func TestRandomStoppingComposes(t *testing.T) {
 	if !with.Sampled() {
 		t.Error("mu is said to be all there is to know")
 	}
-	if d := with.Delta(a); d > 1e-6*(1+1e-6) {
-		t.Errorf("delta %v at the epsilon of 1e-6", d)
-	}
+	must.AtMost(t, with.Delta(a), 1e-6*(1+1e-6), "delta at the epsilon of 1e-6")
 }
 
 // Ledgers read back what they would have written and nothing else, and events at the ends of their range

@@ -161,9 +161,7 @@ func TestPolygonIsAboveTheCurve(t *testing.T) {
 					above = max(above, high/y-1)
 				}
 			}
-			if above > 1e-3 {
-				t.Errorf("mu %v, %d runs: the polygon is above the curve by %v", mu, runs, above)
-			}
+			must.AtMost(t, above, 1e-3, "mu %v, %d runs: the polygon is above the curve by", mu, runs)
 		}
 	}
 }

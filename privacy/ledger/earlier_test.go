@@ -42,9 +42,7 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	for _, e := range []account.Event{account.GaussianEvent{Sensitivity: s.Mu, Sigma: 1}, hidden, account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.6}, 50)} {
 		must.Do(t, known.Compose(e))
 	}
-	if !(after.Epsilon < 0.8*known.Epsilon(1e-5)) {
-		t.Errorf("epsilon %v, with known batches %v", after.Epsilon, known.Epsilon(1e-5))
-	}
+	must.Below(t, after.Epsilon, 0.8*known.Epsilon(1e-5), "epsilon %v, with known batches %v", after.Epsilon, known.Epsilon(1e-5))
 	if text := after.String(); strings.Contains(text, "GDP") || !strings.Contains(text, "at delta 1e-05") {
 		t.Error(text)
 	}

@@ -250,12 +250,8 @@ func TestShuffleEpsilon(t *testing.T) {
 	// exact divergence of the counts.
 	const n, eps0, delta = 2000, 1.0, 1e-6
 	bound := must.Get(local.ShuffleEpsilon(eps0, n, delta))(t)
-	if d := shuffledResponseDelta(n, eps0, bound); d > delta {
-		t.Errorf("at the stated epsilon %v the counts have delta %v > %v", bound, d, delta)
-	}
-	if d := shuffledResponseDelta(n, eps0, bound/8); d < delta {
-		t.Errorf("an eighth of the stated epsilon would hold too: delta %v", d)
-	}
+	must.AtMost(t, shuffledResponseDelta(n, eps0, bound), delta, "at the stated epsilon %v the counts have delta", bound)
+	must.AtLeast(t, shuffledResponseDelta(n, eps0, bound/8), delta, "an eighth of the stated epsilon would hold too: delta")
 }
 
 // shuffledResponseDelta is the exact hockey-stick divergence at epsilon of the number
