@@ -122,9 +122,7 @@ func TestHockeyStickAccuracy(t *testing.T) {
 		}
 	}
 	t.Logf("largest relative error %.3g; of the formula in plain float64 %.3g", worst, worstNaive)
-	if worstNaive < 1e-6 {
-		t.Error("the formula in plain float64 passes: the points are too easy")
-	}
+	must.AtLeast(t, worstNaive, 1e-6, "the formula in plain float64 passes: the points are too easy")
 }
 
 // GDPDelta is an upper bound, and as tight as documented.
