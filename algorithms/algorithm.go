@@ -15,6 +15,28 @@ import (
 // that would work.
 var ErrAssumption = errors.New("algorithms: assumption not met")
 
+// errOption is wrapped by the Refusal of an option.
+var errOption = errors.New("algorithms")
+
+// Refusal is the error of an algorithm, or of another kind of run, that does not take a Spec or an option. It wraps
+// ErrAssumption if an assumption does not hold.
+type Refusal struct {
+	Of   string // Of is the name of the algorithm, of the kind of run or of the part of the schema that is refused.
+	Why  error  // Why is the assumption that fails, with a remedy. Its text continues a sentence that begins with Of.
+	rule error  // ErrAssumption or errOption
+}
+
+// Error returns the text with the prefix of the package.
+func (r *Refusal) Error() string { return r.rule.Error() + ": " + r.Of + r.Why.Error() }
+
+// Unwrap returns ErrAssumption, unless an option is refused, and Why.
+func (r *Refusal) Unwrap() []error { return []error{r.rule, r.Why} }
+
+// Refused returns the Refusal of a Spec for which an assumption of an algorithm does not hold.
+func Refused(of, why string, args ...any) error {
+	return &Refusal{of, fmt.Errorf(why, args...), ErrAssumption}
+}
+
 // Mode selects how noise is scaled: by a certificate, by the formula of a paper, or not at all.
 type Mode int
 

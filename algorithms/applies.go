@@ -17,50 +17,48 @@ func checkApplies(i Info, s Spec) error {
 	if err := s.Validate(); err != nil {
 		return err
 	}
-	refused := func(format string, args ...any) error {
-		return fmt.Errorf("%w: "+format, append([]any{ErrAssumption}, args...)...)
-	}
 	p := s.Kernel.Problem()
 	switch {
 	case s.Mode == Paper && i.NoPaper != "":
-		return refused("%s has no paper mode: %s; use certified mode", i.Name, i.NoPaper)
+		return Refused(i.Name, " has no paper mode: %s; use certified mode", i.NoPaper)
 	case !i.Supports(s.Mode):
-		return refused("%s has no %s mode; it offers %v", i.Name, s.Mode, i.Modes)
+		return Refused(i.Name, " has no %s mode; it offers %v", s.Mode, i.Modes)
 	case s.PaperUnsound && (s.Mode != Paper || i.Unsound == ""):
-		return refused("--paper-unsound changes only the schedule of paper mode of offpairstrc, offpairc, onpairstrc, "+
+		return Refused("--paper-unsound", " changes only the schedule of paper mode of offpairstrc, offpairc, onpairstrc, "+
 			"onpairc and dpgdc2, and does not apply to %s in %s mode; leave --paper-unsound out", i.Name, s.Mode)
 	case p.Candidates.Choose > 0 && i.Name != (Moments{}).Info().Name:
-		return refused("%s chooses no pairs of columns, but the schema has choose_interactions; leave out "+
-			"choose_interactions, name pairs in interactions, or choose the algorithm moments", i.Name)
+		return Refused(i.Name, " chooses no pairs of columns, but the schema has choose_interactions; leave out "+
+			"choose_interactions, name pairs in interactions, or choose the algorithm moments")
 	case p.ByPerson() && i.NoPersons != "":
-		return refused("%s does not learn from persons with several rows: %s; use dpgdsc, dpgdc or gradient-perturbation, "+
-			"or give each person one row and remove the role person from the schema", i.Name, i.NoPersons)
+		return Refused(i.Name, " does not learn from persons with several rows: %s; use dpgdsc, dpgdc or "+
+			"gradient-perturbation, "+
+			"or give each person one row and remove the role person from the schema", i.NoPersons)
 	case !i.Learns(p.Loss) && i.ScoresOnly:
-		return refused("%s learns linear scores, but loss %s is for a metric; use dpgdsc", i.Name, p.Loss.Name())
+		return Refused(i.Name, " learns linear scores, but loss %s is for a metric; use dpgdsc", p.Loss.Name())
 	case !i.Learns(p.Loss):
-		return refused("%s learns a metric, but loss %s is for linear scores; use --task metric, or moments",
-			i.Name, p.Loss.Name())
+		return Refused(i.Name, " learns a metric, but loss %s is for linear scores; use --task metric, or moments",
+			p.Loss.Name())
 	case i.NeedsSmooth && checkSmooth(i.Name, s) != nil:
 		return checkSmooth(i.Name, s)
 	case i.NeedsL2 && s.L2 == 0:
-		return refused("%s needs a strongly convex objective, L2 weight alpha > 0 (the papers use 0.001)", i.Name)
+		return Refused(i.Name, " needs a strongly convex objective, L2 weight alpha > 0 (the papers use 0.001)")
 	case s.Mode != NonPrivate && s.Budget.Delta == 0 && !slices.Contains(i.PureModes, s.Mode):
 		pure := "it has no pure epsilon form"
 		if len(i.PureModes) > 0 {
 			pure = fmt.Sprintf("with delta = 0 it offers %v", i.PureModes)
 		}
-		return refused("%s adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, n^-1.5) = %.3g; %s",
-			i.Name, s.Mode, privacy.DefaultDelta(p.N), pure)
+		return Refused(i.Name, " adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, "+
+			"n^-1.5) = %.3g; %s", s.Mode, privacy.DefaultDelta(p.N), pure)
 	case s.L2 != 0 && i.NoL2 == certifiedMode && s.Mode == Paper:
-		return refused("the paper's %s is for objectives without an L2 term, but alpha is %.6g; set alpha to 0 or use "+
+		return Refused("", "the paper's %s is for objectives without an L2 term, but alpha is %.6g; set alpha to 0 or use "+
 			"certified mode", i.Name, s.L2)
 	case s.L2 != 0 && i.NoL2 != certifiedMode && i.NoL2 != "":
-		return refused("%s is for objectives without an L2 term, but alpha is %.6g; set alpha to 0 or use %s",
-			i.Name, s.L2, i.NoL2)
+		return Refused(i.Name, " is for objectives without an L2 term, but alpha is %.6g; set alpha to 0 or use %s", s.L2,
+			i.NoL2)
 	case len(p.Groups) > 0 && i.NoGroups != "":
-		return refused("%s %s", i.Name, i.NoGroups)
+		return Refused(i.Name, " %s", i.NoGroups)
 	case len(p.Groups) > 0 && s.Mode == Paper:
-		return refused("the paper's %s does not support query groups; use certified mode", i.Name)
+		return Refused("", "the paper's %s does not support query groups; use certified mode", i.Name)
 	}
 	return nil
 }
@@ -68,7 +66,7 @@ func checkApplies(i Info, s Spec) error {
 // ranged returns an error if a numeric option of an algorithm is outside the interval in its struct tag.
 func ranged(name string, options any) error {
 	if err := input.Ranges(options); err != nil {
-		return fmt.Errorf("%w: %s: %w", ErrAssumption, name, err)
+		return Refused(name, ": %w", err)
 	}
 	return nil
 }
@@ -86,7 +84,7 @@ func checkSmooth(name string, s Spec) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %s releases the result of a descent, which is stable only for convex smooth losses, but loss "+
+	return Refused(name, " releases the result of a descent, which is stable only for convex smooth losses, but loss "+
 		"%s is %s; use gradient-perturbation or dpgdc2, which add noise to every gradient, or choose a smoothed convex loss",
-		ErrAssumption, name, s.Kernel.Problem().Loss.Name(), lacks)
+		s.Kernel.Problem().Loss.Name(), lacks)
 }

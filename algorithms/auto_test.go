@@ -133,10 +133,7 @@ func TestChoiceTakesFewGradients(t *testing.T) {
 		q := question(t, 100_000, 8, func(p *engine.Problem, _ *privacy.Budget, b *engine.Backend) {
 			*b, p.Loss, p.Radius = noMoments{*b}, loss, 5
 		})
-		p, err := algorithms.Choose(q).Plan(q.Spec)
-		if err != nil || p.Schedule.Steps != 100 {
-			t.Errorf("%s: %d steps, %v", loss.Name(), p.Schedule.Steps, err)
-		}
+		must.Equal(t, must.Get(algorithms.Choose(q).Plan(q.Spec))(t).Schedule.Steps, 100, "%s: steps", loss.Name())
 	}
 }
 
@@ -179,9 +176,7 @@ func TestWarningsWithTheDefaultDelta(t *testing.T) {
 	}
 	text := warned(5000)
 	var n int
-	if _, err := fmt.Sscanf(text[max(0, strings.Index(text, "unchanged, ")):], "unchanged, n = %d", &n); err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
+	must.Get(fmt.Sscanf(text[max(0, strings.Index(text, "unchanged, ")):], "unchanged, n = %d", &n))(t, text)
 	must.Equal(t, warned(n), "", "a warning about n = %d", n)
 	if warned(n*9/10) == "" {
 		t.Errorf("n = %d is more than needed", n)

@@ -47,19 +47,23 @@ func (s sample) step(w, g []float64, eta, alpha, radius float64) {
 	}
 }
 
-func (s sample) descend(steps int, eta, alpha, radius float64) []float64 {
-	n, d := len(s.y), len(s.x[0])
-	w := make([]float64, d)
-	for range steps {
-		g := make([]float64, d)
-		for i := range n {
-			for j := range n {
-				if i != j {
-					s.pairGrad(g, w, i, j, 1/float64(n*(n-1)))
-				}
+// descent moves w by a step on all pairs.
+func (s sample) descent(w []float64, eta, alpha, radius float64) {
+	n, g := len(s.y), make([]float64, len(w))
+	for i := range n {
+		for j := range n {
+			if i != j {
+				s.pairGrad(g, w, i, j, 1/float64(n*(n-1)))
 			}
 		}
-		s.step(w, g, eta, alpha, radius)
+	}
+	s.step(w, g, eta, alpha, radius)
+}
+
+func (s sample) descend(steps int, eta, alpha, radius float64) []float64 {
+	w := make([]float64, len(s.x[0]))
+	for range steps {
+		s.descent(w, eta, alpha, radius)
 	}
 	return w
 }

@@ -23,10 +23,7 @@ import (
 func TestCheckpointRefusals(t *testing.T) {
 	l := gradientLab(t)
 	first := l.attempt("", 5, 5)
-	var charged *algorithms.ChargedError
-	if !errors.As(first.err, &charged) {
-		t.Fatal(first.err)
-	}
+	charged := chargedBy(t, first)
 	run := charged.Run
 	lines := func() int {
 		entries := must.Get(l.ledger.Entries())(t)
@@ -72,10 +69,7 @@ func TestCheckpointRefusals(t *testing.T) {
 func TestOldCheckpointIsRead(t *testing.T) {
 	l := gradientLab(t)
 	first := l.attempt("", 5, 5)
-	var charged *algorithms.ChargedError
-	if !errors.As(first.err, &charged) {
-		t.Fatal(first.err)
-	}
+	charged := chargedBy(t, first)
 	for _, other := range []bool{true, false} {
 		records := l.data
 		if other {
@@ -123,10 +117,7 @@ func TestCheckpointBelongsToWhatIsDone(t *testing.T) {
 		"an event less": {func(p *algorithms.Plan) { p.Releases = nil }, "another plan"},
 	} {
 		l := gradientLab(t)
-		var charged *algorithms.ChargedError
-		if a := l.attempt("", 5, 5); !errors.As(a.err, &charged) {
-			t.Fatal(a.err)
-		}
+		charged := chargedBy(t, l.attempt("", 5, 5))
 		changed := *l.plan
 		changed.Facts = changed.Report().Facts
 		change.apply(&changed)
@@ -159,10 +150,7 @@ func TestFailureAfterCheckpointedNoiseClosesTheRun(t *testing.T) {
 	for name, resumable := range map[string]bool{"gradient-perturbation certified 1e-05": false, "dpgdsc certified 1e-05": true} {
 		l := checkpointed(t)[name]
 		first := l.attempt("", 5, 5)
-		var charged *algorithms.ChargedError
-		if !errors.As(first.err, &charged) {
-			t.Fatal(first.err)
-		}
+		charged := chargedBy(t, first)
 		l.a = failing{l.a}
 		second := l.attempt(charged.Run, 0, 0)
 		if !errors.As(second.err, &charged) || !errors.Is(second.err, errOwn) || charged.Resumable != resumable {
@@ -201,10 +189,7 @@ func TestCheckpointHousekeeping(t *testing.T) {
 		must.Do(t, os.WriteFile(name, nil, 0o600))
 	}
 	waiting := l.attempt("", 5, 5)
-	var charged *algorithms.ChargedError
-	if !errors.As(waiting.err, &charged) {
-		t.Fatal(waiting.err)
-	}
+	charged := chargedBy(t, waiting)
 	o.Source, o.Trace = nil, nil
 	must.Get(algorithms.Run(context.Background(), l.data, l.a, l.plan, o))(t)
 	for _, name := range stale {

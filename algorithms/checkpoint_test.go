@@ -161,6 +161,16 @@ func (s stopper) Step(done, _ int) {
 	}
 }
 
+// chargedBy is the error of an attempt that charged a run and did not end it.
+func chargedBy(t *testing.T, a *attempt) *algorithms.ChargedError {
+	t.Helper()
+	charged, ok := errors.AsType[*algorithms.ChargedError](a.err)
+	if !ok {
+		t.Fatal(a.err)
+	}
+	return charged
+}
+
 // attempt runs until step stop, 0 for the end, and notes the checkpoint of step save.
 func (l *lab) attempt(resume string, stop, save int) *attempt {
 	l.t.Helper()

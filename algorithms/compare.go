@@ -68,6 +68,7 @@ type Compared struct {
 type Excluded struct {
 	Algorithm string `json:"algorithm"`
 	Reason    string `json:"reason"`
+	Why       string `json:"-"` // Why is Reason without the name of the algorithm and without the prefix of a package.
 }
 
 // recommendSlack is the factor by which NoiseToReach may exceed the smallest one in exchange for less work.
@@ -99,34 +100,46 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 	}
 	for _, a := range candidates {
 		name := a.Algorithm.Info().Name
-		reason := a.Excluded
+		err := a.Excluded
 		if !a.Algorithm.Info().Supports(Certified) {
-			reason = errors.New("not private")
+			err = errors.New("not private")
 		}
-		if reason == nil {
+		if err == nil {
 			s.L2 = a.L2
 			var plan *Plan
-			if plan, reason = a.Algorithm.Plan(s); reason == nil && plan.Aim.apart != "" {
+			if plan, err = a.Algorithm.Plan(s); err == nil && plan.Aim.apart != "" {
 				if plan.Aim.Loss == "no loss" {
 					name = "moment-metric --task metric"
 				}
-				reason = errors.New(plan.Aim.apart + ": its noise cannot be compared with the noise of these algorithms; " +
+				err = errors.New(plan.Aim.apart + ": its noise cannot be compared with the noise of these algorithms; " +
 					"see dyad plan " +
 					"--algorithm " + name)
 			}
-			if reason == nil {
+			if err == nil {
 				c.Rows = append(c.Rows, plan.compared())
 				c.Variation = max(c.Variation, s.objectiveLipschitz()*p.Domain().Diameter())
 				continue
 			}
 		}
-		c.Excluded = append(c.Excluded, Excluded{name, reason.Error()})
+		c.Excluded = append(c.Excluded, Excluded{name, err.Error(), reason(name, err)})
 	}
 	slices.SortStableFunc(c.Rows, func(a, b Compared) int {
 		return cmp.Or(cmp.Compare(a.Noise, b.Noise), cmp.Compare(a.Visits, b.Visits))
 	})
 	c.recommend()
 	return c, nil
+}
+
+// reason returns the text of an error without the name of an algorithm if it is the Refusal of this algorithm.
+func reason(of string, err error) string {
+	switch r, ok := errors.AsType[*Refusal](err); {
+	case !ok:
+		return err.Error()
+	case r.Of == of:
+		return strings.TrimLeft(r.Why.Error(), ": ")
+	default:
+		return r.Of + r.Why.Error()
+	}
 }
 
 // recommend fills in Recommended and BestBound.

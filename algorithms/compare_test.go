@@ -3,6 +3,7 @@ package algorithms_test
 import (
 	"context"
 	"math"
+	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -35,8 +36,8 @@ func TestCompareCoversTheCatalogue(t *testing.T) {
 			t.Errorf("%d ranked and %d excluded of %d", len(c.Rows), len(c.Excluded), len(algorithms.Catalog()))
 		}
 		for _, e := range c.Excluded {
-			if e.Reason == "" {
-				t.Errorf("%s is excluded without a reason", e.Algorithm)
+			if e.Reason == "" || strings.HasPrefix(e.Why, e.Algorithm) || !strings.HasSuffix(e.Reason, e.Why) {
+				t.Errorf("%s is excluded without a reason: %+v", e.Algorithm, e)
 			}
 		}
 		least, recommended := math.Inf(1), algorithms.Compared{}
@@ -60,9 +61,7 @@ func TestCompareCoversTheCatalogue(t *testing.T) {
 				t.Errorf("%s is recommended, %s has as little noise for fewer visits", recommended.Algorithm, r.Algorithm)
 			}
 		}
-		if !(recommended.NoiseToReach <= 1.05*least) {
-			t.Errorf("%s is recommended with %v of its reach, the least is %v", c.Recommended, recommended.NoiseToReach, least)
-		}
+		must.AtMost(t, recommended.NoiseToReach, 1.05*least, "%s is recommended with %v of its reach, the least is %v", c.Recommended, recommended.NoiseToReach, least)
 	}
 	s := newSpec(t, 300, 5, 0.1, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Paper)
 	must.Fail(algorithms.Compare(s, candidates(0)))(t, "certified", "paper plans are compared")
@@ -118,9 +117,7 @@ func TestUtilityBounds(t *testing.T) {
 			tightest = max(tightest, got/p.Utility.Excess)
 		}
 	}
-	if tightest < 0.1 {
-		t.Errorf("no measured excess is above %.3g of its bound", tightest)
-	}
+	must.AtLeast(t, tightest, 0.1, "the largest share of a bound that is measured")
 	// The schedule of a single pass, and losses that are not convex, have none.
 	s := newSpec(t, n, d, 1, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)
 	p, err := algorithms.OffPairC{}.Plan(s)

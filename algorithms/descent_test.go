@@ -25,9 +25,7 @@ func TestGradientPerturbationPlan(t *testing.T) {
 	}
 	rough := s
 	rough.Constants.Convex, rough.Constants.Smoothness = false, math.Inf(1)
-	if _, err := (algorithms.DPGDSC{}).Plan(rough); err == nil {
-		t.Error("the control: output perturbation accepted a loss that is neither convex nor smooth")
-	}
+	must.Err((algorithms.DPGDSC{}).Plan(rough))(t, "the control: output perturbation accepted a loss that is neither convex nor smooth")
 	q, err := algorithms.GradientPerturbation{}.Plan(rough)
 	if err != nil || !(q.Schedule.Constant > 0) || q.Guarantee.Epsilon > 1 {
 		t.Errorf("a loss that is neither convex nor smooth: %v", err)

@@ -84,8 +84,8 @@ func (a DPEGD) stepSize(s Spec) (eta float64, rule string, err error) {
 			remedy = fmt.Sprintf("; with all other options unchanged, n = %.0f or epsilon = %.3g is enough",
 				math.Ceil(16/(most*most)), most/privacyTerm*b.Epsilon*(1-1e-3))
 		}
-		return 0, "", fmt.Errorf("%w: dpegd: eta = %.6g exceeds %s = %.6g (L = %.6g)%s%s; give a smaller step size",
-			ErrAssumption, eta, what, limit, s.Constants.Smoothness, sigma, remedy)
+		return 0, "", Refused("dpegd", ": eta = %.6g exceeds %s = %.6g (L = %.6g)%s%s; give a smaller step size", eta, what,
+			limit, s.Constants.Smoothness, sigma, remedy)
 	}
 	return eta, rule, nil
 }

@@ -48,14 +48,14 @@ func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	updates := p.Schedule.Steps
 	factor, err := privacy.SquareRootToeplitz(updates)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s with %d updates: %w", ErrAssumption, i.Name, updates, err)
+		return nil, Refused(i.Name, " with %d updates: %w", updates, err)
 	}
 	query := meanOfMeansError(worstMeanRoundoff(s.Kernel, s.largestT()+1), s)
 	stream := s.pairwise(s.BurnIn, nil, factor.RowError(s.Constants.Lipschitz+query, query, updates))
 	stream.Factor, p.stream().factor = factor, factor
 	c, err := stream.Certify()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
+		return nil, Refused(i.Name, ": %w", err)
 	}
 	if p.Releases, err = s.calibrated(c); err != nil {
 		return nil, err

@@ -116,10 +116,9 @@ func (a DPGDC2) paperStep(s Spec, steps int, sigma float64) (rule string, eta fl
 	}
 	if !(eta <= limit) {
 		needed := math.Ceil(math.Pow(s.Constants.Lipschitz/(diameter*limit), 2))
-		return "", 0, fmt.Errorf("%w: dpgdc2 as printed needs eta <= 2/L = %.6g, and its eta = G/(||C|| sqrt T) is %.6g at "+
+		return "", 0, Refused("dpgdc2", " as printed needs eta <= 2/L = %.6g, and its eta = G/(||C|| sqrt T) is %.6g at "+
 			"T = %d (sigma = %.6g); it needs T >= %.0f, %sor a given step size such as ||C||/(G sqrt T) = %.6g, which has the "+
-			"right dimension; certified mode works",
-			ErrAssumption, limit, eta, steps, sigma, needed, a.remedy(s, needed),
+			"right dimension; certified mode works", limit, eta, steps, sigma, needed, a.remedy(s, needed),
 			min(limit, diameter/(s.Constants.Lipschitz*root)))
 	}
 	return rule, eta, nil

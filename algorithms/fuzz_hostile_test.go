@@ -45,9 +45,7 @@ func resealed(t testing.TB, v any) io.Reader {
 func FuzzHostileState(f *testing.F) {
 	plans, seeds := hostileStreams(f)
 	for i, v := range seeds {
-		if _, err := ReadStreamState(resealed(f, v)); err != nil {
-			f.Fatalf("state %d, without a change: %v", i, err)
-		}
+		must.Get(ReadStreamState(resealed(f, v)))(f, "state ", i, ", without a change")
 		for k := range v.Leaves() {
 			if k%len(seeds) == i {
 				f.Add(byte(i), []byte{0, byte(k), byte(7 * k)})

@@ -184,9 +184,7 @@ func TestWeightIntervalsCover(t *testing.T) {
 					both, sampling, noise := coverage(t, p, n, runs, b, second, uint64(n+i), 0, p.draw)
 					where := fmt.Sprintf("%s,%d,5,%g,%g,%g,%s,%d", law.name, n, law.share, epsilon, b.Delta, map[string]string{"": "full", "diagonal": "diagonal"}[second], runs)
 					text += fmt.Sprintf("%s,%.4f,%.4f,%.4f\n", where, both, sampling, noise)
-					if both < 0.9 {
-						t.Errorf("%s: %.3f of the intervals cover", where, both)
-					}
+					must.AtLeast(t, both, 0.9, "%s: %.3f of the intervals cover", where, both)
 					if epsilon == 0.5 && n <= 1000 && sampling > 0.9 {
 						t.Errorf("%s: intervals of the sampling alone cover %.3f", where, sampling)
 					}

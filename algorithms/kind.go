@@ -62,11 +62,11 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 	name := k.Info().Name
 	switch {
 	case s.PersonRows != 0:
-		return nil, fmt.Errorf("%w: %s protects rows, but the schema has persons with several rows; make a table of one row "+
-			"for each person", ErrAssumption, name)
+		return nil, Refused(name, " protects rows, but the schema has persons with several rows; make a table of one row "+
+			"for each person")
 	case s.Records < 1 || s.Features < 1:
-		return nil, fmt.Errorf("%w: %s has %d records with %d features, want at least one record and one feature",
-			ErrAssumption, name, s.Records, s.Features)
+		return nil, Refused(name, " has %d records with %d features, want at least one record and one feature",
+			s.Records, s.Features)
 	}
 	if err := s.Budget.Validate(); err != nil {
 		return nil, err

@@ -65,9 +65,7 @@ func TestLossesThatAreNotSmoothOrNotConvex(t *testing.T) {
 				}
 			}
 		}
-		if applied < 2 {
-			t.Errorf("%s: only %d plans", name, applied)
-		}
+		must.AtLeast(t, applied, 2, "%s: plans", name)
 		for _, s := range []algorithms.Stream{algorithms.OnPairC{Reading: algorithms.SecretState}, algorithms.OnPairStrC{Reading: algorithms.SecretState}} {
 			spec := must.Get(algorithms.NewStreamSpec(cpu.Backend{}, p, algorithms.StreamOptions{Horizon: 100}, 0.01, budget, algorithms.Certified))(t)
 			must.Fail(s.Plan(spec))(t, must.All{algorithms.ErrAssumption, lacks}, name, ", ", s.Info().Name,

@@ -89,9 +89,7 @@ func TestMomentMetric(t *testing.T) {
 	if c := others(50); c > 30 { // each of three thresholds is passed in some per cent of draws
 		t.Errorf("%d of 200 metrics of pure noise are not the identity", c)
 	}
-	if c := others(10); c < 150 {
-		t.Errorf("noise that is taken for structure is not seen: %d of 200", c)
-	}
+	must.AtLeast(t, others(10), 150, "noise that is taken for structure is not seen")
 	for _, noise := range []float64{1e9, 1e59, 1e300, math.Inf(1)} {
 		for k, x := range momentMetric(population(n, flat, same, same, noise, noise, rng)) {
 			if math.IsNaN(x) || math.IsInf(x, 0) || k == 0 && !(x > 0) {
@@ -120,8 +118,6 @@ func TestMomentMetricAgainstNumpy(t *testing.T) {
 		for k := range w {
 			far, norm = far+sq(w[k]/float64(s.N)-s.W[k]), norm+sq(s.W[k])
 		}
-		if !(far <= 1e-20*norm) {
-			t.Errorf("set %d: %v of its norm from the reference", i, math.Sqrt(far/norm))
-		}
+		must.AtMost(t, far, 1e-20*norm, "set %d: %v of its norm from the reference", i, math.Sqrt(far/norm))
 	}
 }

@@ -3,7 +3,6 @@ package algorithms
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 
 	"dyad/engine"
@@ -53,7 +52,7 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	}
 	problem := s.Kernel.Problem()
 	bad := func(format string, args ...any) (*Plan, error) {
-		return nil, fmt.Errorf("%w: moment-metric: %s", ErrAssumption, fmt.Sprintf(format, args...))
+		return nil, Refused("moment-metric", ": "+format, args...)
 	}
 	switch bound := problem.Bounds.FeatureNorm; {
 	case problem.LabelValues != 0 && problem.LabelLimit() > 2:
@@ -96,7 +95,7 @@ func (a MomentMetric) releases(s Spec, kernel engine.Kernel) (*MomentsPlan, Rele
 	}
 	// Queries that an evaluator would refuse after the charge are refused before the charge.
 	if err := (engine.Query{Radius: clip, Class: 1, Second: engine.FullSecond}).Validate(d, problem.Bounds); err != nil {
-		return nil, nil, fmt.Errorf("%w: moment-metric: %w", ErrAssumption, err)
+		return nil, nil, Refused("moment-metric", ": %w", err)
 	}
 	m := &MomentsPlan{Passes: 3, Classes: true, CentreReleased: true, ClipRadius: clip, Second: engine.FullSecond,
 		Scale: 1 / (math.Sqrt2 * clip)}

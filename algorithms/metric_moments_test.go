@@ -2,7 +2,6 @@ package algorithms_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -94,8 +93,6 @@ func TestMomentMetricRefuses(t *testing.T) {
 	for _, m := range []algorithms.Mode{algorithms.Paper, algorithms.NonPrivate} {
 		s := metricSpec(t, engine.Problem{N: 60, D: 3}, 0, 1e-5, cpu.Backend{})
 		s.Mode = m
-		if _, err := (algorithms.MomentMetric{}).Plan(s); !errors.Is(err, algorithms.ErrAssumption) {
-			t.Errorf("%s mode: %v", m, err)
-		}
+		must.Fail((algorithms.MomentMetric{}).Plan(s))(t, algorithms.ErrAssumption, m, " mode")
 	}
 }

@@ -79,9 +79,7 @@ func TestBendsOfNoiseAreShrunk(t *testing.T) {
 			shrunk += off()
 		}
 		t.Logf("bends of size %g: the error is %.3f of that without shrinkage", size, shrunk/plain)
-		if !(shrunk < most*plain) {
-			t.Errorf("bends of size %g: the error is %.3f of that without shrinkage, want less than %v", size, shrunk/plain, most)
-		}
+		must.Below(t, shrunk, most*plain, "bends of size %g: the error is %.3f of that without shrinkage, want less than %v", size, shrunk/plain, most)
 	}
 	// What is left of a fully shrunk model is the nearest one of lines.
 	f, e = bentFit(rng, bent, 0)
@@ -104,8 +102,6 @@ func TestBendsOfNoiseAreShrunk(t *testing.T) {
 		moved := slices.Clone(w)
 		moved[0] += step * bentLines[0]
 		moved[2] += step * bentLines[2]
-		if energy(f.along(moved)) < energy(f.w) {
-			t.Errorf("another straight model is nearer")
-		}
+		must.AtLeast(t, energy(f.along(moved)), energy(f.w), "another straight model is nearer")
 	}
 }

@@ -1,8 +1,6 @@
 package algorithms
 
 import (
-	"fmt"
-
 	"dyad/engine"
 )
 
@@ -13,19 +11,19 @@ const groupClip = 0.2
 // need no balance. So the whole budget goes to one release (docs/theory.md#group-moments).
 func (a Moments) withinGroups(s Spec) (Moments, error) {
 	bad := func(text string) (Moments, error) {
-		return a, fmt.Errorf("%w: %s", ErrAssumption, text)
+		return a, Refused("moments", " within query groups %s", text)
 	}
 	p := s.Kernel.Problem()
 	switch {
 	case a.Steps != 0 || a.StepShare > 0:
-		return bad("moments within query groups have no logistic steps; leave the steps out")
+		return bad("have no logistic steps; leave the steps out")
 	case a.CountShare > 0 || a.Balance > 0 || a.CentreShare > 0 || a.Centre != nil:
-		return bad("moments within query groups release neither the number of positives nor a centre; leave out " +
+		return bad("release neither the number of positives nor a centre; leave out " +
 			"the budget shares of these two releases, the share of positives and the public centre")
 	case a.Intervals:
-		return bad("moments within query groups have no intervals in this version; leave the intervals out")
+		return bad("have no intervals in this version; leave the intervals out")
 	case s.Budget.Delta == 0 && a.Second != "" && a.Second != engine.NoSecond.String():
-		return bad("moments within query groups have second moments only if delta > 0; set the second moments to none")
+		return bad("have second moments only if delta > 0; set the second moments to none")
 	}
 	rule := momentsRule(p.N, p.D, s.Budget, 0.5)
 	switch {

@@ -108,9 +108,7 @@ func TestNoiseOfWeightsCovers(t *testing.T) {
 			}
 			got := noiseCoverage(t, c.a, c.n, c.epsilon, func(*MomentsPlan) {})
 			text += fmt.Sprintf("%s,%d,%g,%s,%.3f\n", strings.ReplaceAll(c.name, ",", ""), c.n, c.epsilon, centre, got)
-			if got < least {
-				t.Errorf("%s, n = %d, epsilon %g, %s centre: %.3f of the regions of 95 %% cover", c.name, c.n, c.epsilon, centre, got)
-			}
+			must.AtLeast(t, got, least, "%s, n = %d, epsilon %g, %s centre: %.3f of the regions of 95 %% cover", c.name, c.n, c.epsilon, centre, got)
 		}
 	}
 	known := Moments{Centre: []float64{0}, Balance: 0.3}

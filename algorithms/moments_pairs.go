@@ -70,8 +70,8 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	problem := s.Kernel.Problem()
 	c := &PairsPlan{Candidates: problem.Candidates, Features: problem.Candidates.Dim(problem.D)}
 	refuse := func(why string) (*MomentsPlan, Releases, error) {
-		return nil, nil, fmt.Errorf("%w: choose_interactions: %s; leave it out of the schema, or name pairs in interactions",
-			ErrAssumption, why)
+		return nil, nil, Refused("choose_interactions",
+			": %s; leave it out of the schema, or name pairs in interactions", why)
 	}
 	holds, ok := s.Kernel.(interface{ Holds() bool })
 	switch {

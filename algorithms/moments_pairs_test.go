@@ -1,7 +1,6 @@
 package algorithms_test
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -156,10 +155,8 @@ func TestPairsResume(t *testing.T) {
 	// Stopped before the choice, a run starts again and draws one choice more; the first stays unseen.
 	l := newLab(t, a, p)
 	first := l.attempt("", c.First.Passes, 0)
-	var charged *algorithms.ChargedError
-	if !errors.As(first.err, &charged) || !charged.Resumable {
-		t.Fatal(first.err)
-	}
+	charged := chargedBy(t, first)
+	must.Equal(t, charged.Resumable, true, "resumable: %v", first.err)
 	if second := l.attempt(charged.Run, 0, 0); second.err != nil || second.from != 0 || len(second.choices) != 2 {
 		t.Errorf("resumed at pass %d: %v", second.from, second.err)
 	}

@@ -84,10 +84,10 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 func (s Spec) checkMoments(name, instead string, grouped bool) error {
 	switch {
 	case s.Backend == nil:
-		return fmt.Errorf("%w: %s plans a kernel of its own and needs Spec.Backend; use NewSpec", ErrAssumption, name)
+		return Refused(name, " plans a kernel of its own and needs Spec.Backend; use NewSpec")
 	case len(s.Kernel.Problem().Groups) > 0 && !grouped:
-		return fmt.Errorf("%w: %s compares all records, but pairs within query groups need the moments of each "+
-			"group; use %s", ErrAssumption, name, instead)
+		return Refused(name, " compares all records, but pairs within query groups need the moments of each "+
+			"group; use %s", instead)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (s Spec) checkMoments(name, instead string, grouped bool) error {
 // noMoments adds a remedy to the error of a backend that does not compute moments.
 func (s Spec) noMoments(err error) error {
 	if errors.Is(err, engine.ErrUnsupported) {
-		return fmt.Errorf("%w: moments are not summed on %s; use the CPU (--device cpu): %w", ErrAssumption,
+		return Refused("moments", " are not summed on %s; use the CPU (--device cpu): %w",
 			s.Backend.Name(), err)
 	}
 	return err
@@ -180,7 +180,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	problem := s.Kernel.Problem()
 	c := momentsRule(problem.N, problem.D, s.Budget, a.Balance)
 	bad := func(format string, args ...any) (momentsChoice, error) {
-		return momentsChoice{}, fmt.Errorf("%w: moments: %w", ErrAssumption, fmt.Errorf(format, args...))
+		return momentsChoice{}, Refused("moments", ": "+format, args...)
 	}
 	for _, share := range []float64{a.CountShare, a.CentreShare, a.SecondShare, a.StepShare, a.Balance} {
 		if !(share == 0 || share >= 0x1p-40 && share < 1) { // the noise of a smaller share may overflow
@@ -309,7 +309,7 @@ func (a Moments) rows(s Spec, kernel engine.Kernel,
 	// Queries that an evaluator would refuse after the charge are refused before the charge.
 	sums := engine.Query{Centre: m.Centre, Radius: m.ClipRadius, Second: m.Second}
 	if err = sums.Validate(d, problem.Bounds); err != nil {
-		return nil, nil, nil, fmt.Errorf("%w: moments: %w", ErrAssumption, err)
+		return nil, nil, nil, Refused("moments", ": %w", err)
 	}
 	var noise []*float64 // pointers to the noise fields of the rows
 	add := func(name string, coordinates int, share float64, level *float64, c privacy.Certificate, e error) {

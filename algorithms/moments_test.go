@@ -147,9 +147,7 @@ func TestMomentsMinimisePairwiseLeastSquares(t *testing.T) {
 			}
 			must.Near(t, math.Sqrt(w[0]*w[0]+w[1]*w[1]+w[2]*w[2]+w[3]*w[3]), 0.7, 1e-9, "norm")
 			none := trainMoments(t, algorithms.Moments{Second: "none", CentreShare: 0.2, ClipRadius: 0.4}, r, 0, almostNone, 1)
-			if c := cosine(none, want); c > 0.9 {
-				t.Errorf("%d grades: the records do not tell least squares from class means (cosine %v)", grades, c)
-			}
+			must.AtMost(t, cosine(none, want), 0.9, "%d grades: the records do not tell least squares from class means, with cosine", grades)
 		}
 	}
 }

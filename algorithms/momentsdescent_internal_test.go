@@ -83,9 +83,7 @@ func TestMarginCurvature(t *testing.T) {
 		t.Errorf("hinge: curvature %v, jump times density %v", h, want)
 	}
 	m.slope = func(float64) float64 { return -1 } // flat: a positive floor
-	if h := m.curvature(a); !(h > 0) {
-		t.Errorf("linear: curvature %v", h)
-	}
+	must.Above(t, m.curvature(a), 0, "linear: curvature")
 }
 
 // The start has the length at which the expected loss of the margins is least: against a scan.

@@ -26,15 +26,15 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	}
 	switch {
 	case problem.NonZerosPerRow > 0 && problem.MaxRows() > maxMovedRecords/problem.D:
-		return nil, fmt.Errorf("%w: %s subtracts a centre, which makes records dense, and %d dense rows of %d features are "+
-			"more than this version can keep; use gradient-perturbation or dpgdsc", ErrAssumption, name,
+		return nil, Refused(name, " subtracts a centre, which makes records dense, and %d dense rows of %d features are "+
+			"more than this version can keep; use gradient-perturbation or dpgdsc",
 			problem.MaxRows(), problem.D)
 	case a.Steps < 0 || a.Steps > MaxMomentsSteps:
-		return nil, fmt.Errorf("%w: %s takes 1 to %d gradients, not %d, because each gradient gets a share of the budget; "+
-			"for more gradients, use gradient-perturbation", ErrAssumption, name, MaxMomentsSteps, a.Steps)
+		return nil, Refused(name, " takes 1 to %d gradients, not %d, because each gradient gets a share of the budget; "+
+			"for more gradients, use gradient-perturbation", MaxMomentsSteps, a.Steps)
 	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
-		return nil, fmt.Errorf("%w: %s follows gradients of its own loss and cannot take the logistic steps of "+
-			"moments; leave the steps of moments out", ErrAssumption, name)
+		return nil, Refused(name, " follows gradients of its own loss and cannot take the logistic steps of "+
+			"moments; leave the steps of moments out")
 	}
 	if err := ranged(name, a); err != nil {
 		return nil, err

@@ -253,9 +253,7 @@ func TestMomentsDescentSpendsTheBudget(t *testing.T) {
 			}
 			before = own
 		}
-		if !(before > 0.1) {
-			t.Errorf("delta = %v: the gradients of 500,000 records get a share of %v", delta, before)
-		}
+		must.Above(t, before, 0.1, "delta = %v: the gradients of 500,000 records get a share of", delta)
 	}
 	c := algorithms.MomentsDescent{Steps: 7, GradientShare: 0.6}
 	p := must.Get(c.Plan(newSpec(t, 500, 6, 10, 0, privacy.Budget{Epsilon: 1, Delta: 1e-5}, algorithms.Certified)))(t)

@@ -73,14 +73,14 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 	}
 	if o.Horizon < 2 || o.Batch < 1 || o.Buffer < 0 || o.BurnIn < 0 || o.Batch >= o.Horizon ||
 		o.Reservoir && o.Buffer == 0 {
-		return Spec{}, fmt.Errorf("%w: a stream of at most %d records in batches of %d with a buffer of %d after a burn-in "+
+		return Spec{}, Refused("", "a stream of at most %d records in batches of %d with a buffer of %d after a burn-in "+
 			"of %d is not possible; want at least 2 records, a smaller batch, no negative number, and a buffer if a "+
-			"reservoir is chosen", ErrAssumption,
+			"reservoir is chosen",
 			o.Horizon, o.Batch, o.Buffer, o.BurnIn)
 	}
 	if o.PerClass && (o.Reservoir || o.Buffer < 2 || o.Buffer%2 != 0) {
-		return Spec{}, fmt.Errorf("%w: a buffer of %d records cannot hold two classes; want an even number, with half of "+
-			"the buffer for each class, and no reservoir", ErrAssumption, o.Buffer)
+		return Spec{}, Refused("", "a buffer of %d records cannot hold two classes; want an even number, with half of "+
+			"the buffer for each class, and no reservoir", o.Buffer)
 	}
 	if o.Buffer >= o.Horizon {
 		o.Buffer, o.Reservoir, o.PerClass = 0, false, false
@@ -89,8 +89,8 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 		o.BurnIn = max(1, min(o.Batch, o.Horizon-o.Batch))
 	}
 	if p.ByPerson() {
-		return Spec{}, fmt.Errorf("%w: online algorithms protect one row, but a person can have several rows in a "+
-			"stream; set the role of the person column to ignore", ErrAssumption)
+		return Spec{}, Refused("online algorithms", " protect one row, but a person can have several rows in a "+
+			"stream; set the role of the person column to ignore")
 	}
 	p.Groups = nil
 	p.LabelValues = engine.AnyLabels // because free slots of the buffer have label 0
@@ -157,19 +157,19 @@ func checkStream(i Info, s Spec, r Reading) error {
 		}
 	}
 	if s.Horizon < 2 {
-		return fmt.Errorf("%w: %s: the spec has no horizon; use NewStreamSpec", ErrAssumption, i.Name)
+		return Refused(i.Name, ": the spec has no horizon; use NewStreamSpec")
 	}
 	whole := s.Batch == 1 && s.Buffer == 0
 	switch {
 	case s.Mode == Paper && (!whole || r != NoiseFedBack):
-		return fmt.Errorf("%w: %s as printed pairs every record with all earlier records and overwrites the iterate; "+
-			"paper mode needs batch 1, buffer 0 (all earlier records) and the default reading", ErrAssumption, i.Name)
+		return Refused(i.Name, " as printed pairs every record with all earlier records and overwrites the iterate; "+
+			"paper mode needs batch 1, buffer 0 (all earlier records) and the default reading")
 	case r == SecretState && (!whole || s.BurnIn > 1):
-		return fmt.Errorf("%w: %s with a secret state needs batch 1, burn-in 1 and no buffer; its certificate is the "+
-			"recursion over all earlier records", ErrAssumption, i.Name)
+		return Refused(i.Name, " with a secret state needs batch 1, burn-in 1 and no buffer; its certificate is the "+
+			"recursion over all earlier records")
 	case r == SecretState && s.Horizon > privacy.MaxStreamOutputs:
-		return fmt.Errorf("%w: %s with a secret state is certified for at most %d records, not %d; use the other reading",
-			ErrAssumption, i.Name, privacy.MaxStreamOutputs, s.Horizon)
+		return Refused(i.Name, " with a secret state is certified for at most %d records, not %d; use the other reading",
+			privacy.MaxStreamOutputs, s.Horizon)
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func planFedBack(i Info, s Spec, decay bool) (*Plan, error) {
 	mean := worstMeanRoundoff(s.Kernel, s.largestT()+1)
 	c, err := s.pairwise(s.BurnIn, nil, meanOfMeansError(mean, s)).Certify()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
+		return nil, Refused(i.Name, ": %w", err)
 	}
 	if p.Releases, err = s.calibrated(c); err != nil {
 		return nil, err
@@ -253,7 +253,7 @@ func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
 		Curvature: s.curvature(), Eta: eta, UpdateError: rho, Radius: s.Kernel.Problem().Radius * (1 + 0x1p-40),
 	}.Certify()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrAssumption, i.Name, err)
+		return nil, Refused(i.Name, ": %w", err)
 	}
 	if p.Releases, err = s.calibrated(c); err != nil {
 		return nil, err

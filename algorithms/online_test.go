@@ -72,9 +72,7 @@ func TestStreamNoiseDoesNotGrowWithTheHorizon(t *testing.T) {
 			t.Errorf("n = %d: %d updates, %v", n, p.Schedule.Steps, p.Guarantee)
 		}
 	}
-	if !(sigma[0] < sigma[1]) {
-		t.Errorf("sigma %v: more records must not need less noise", sigma)
-	}
+	must.Below(t, sigma[0], sigma[1], "sigma %v: more records must not need less noise", sigma)
 	p := must.Get(OnPairC{}.Plan(streamSpec(t, StreamOptions{Horizon: 100}, 0, Certified)))(t)
 	o := must.Get(NewStream(p, openStream(t, p, 1)))(t)
 	if out := feedStream(t, o, 100); len(out) != 99 || o.Updates() != 99 {
@@ -278,9 +276,7 @@ func TestResumeStreamRefuses(t *testing.T) {
 	}
 	must.Err(ReadStreamState(strings.NewReader(`{"format":"x"}`)))(t, "another format was read")
 	for size := range saved.Len() {
-		if _, err := ReadStreamState(strings.NewReader(saved.String()[:size])); err == nil {
-			t.Errorf("%d of %d bytes of a state were read", size, saved.Len())
-		}
+		must.Err(ReadStreamState(strings.NewReader(saved.String()[:size])))(t, "%d of %d bytes of a state were read", size, saved.Len())
 	}
 	for _, edit := range [][2]string{{`"releases":4`, `"releases":3`}, {`"w":[`, `"w":[1`}, {`"session":0`, `"session":1`}} {
 		edited := strings.Replace(saved.String(), edit[0], edit[1], 1)

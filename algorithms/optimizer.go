@@ -77,14 +77,13 @@ func (o Optimizer) weight() float64 {
 func (o Optimizer) validate(name string) error {
 	switch {
 	case o.Update != "" && !slices.Contains(updateRules(), o.Update):
-		return fmt.Errorf("%w: %s: the update %q is unknown, want one of %s", ErrAssumption, name, o.Update,
+		return Refused(name, ": the update %q is unknown, want one of %s", o.Update,
 			strings.Join(updateRules(), ", "))
 	case o.Decay != "" && !slices.Contains(decays(), o.Decay):
-		return fmt.Errorf("%w: %s: the decay %q is unknown, want one of %s", ErrAssumption, name, o.Decay,
+		return Refused(name, ": the decay %q is unknown, want one of %s", o.Decay,
 			strings.Join(decays(), ", "))
 	case o.Momentum > 0 && !o.averages():
-		return fmt.Errorf(`%w: %s: plain steps have no momentum; choose "momentum" or "adam" as the update`,
-			ErrAssumption, name)
+		return Refused(name, `: plain steps have no momentum; choose "momentum" or "adam" as the update`)
 	}
 	return ranged(name, o)
 }
@@ -177,7 +176,7 @@ func (o Optimizer) Steps(name string, length, count int, eta float64, noise priv
 // Check returns an error wrapping ErrAssumption if Steps would refuse the Optimizer.
 func (o Optimizer) Check(name string) error {
 	if o.Tail > 0 {
-		return fmt.Errorf("%w: %s returns its last iterate, so leave out the share that is averaged", ErrAssumption, name)
+		return Refused(name, " returns its last iterate, so leave out the share that is averaged")
 	}
 	return o.validate(name)
 }

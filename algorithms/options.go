@@ -38,7 +38,8 @@ func configured[A interface{ Info() Info }](a A, options []Option) (none A, err 
 	for _, o := range options {
 		field := optionField(v, o.Field)
 		if !field.IsValid() {
-			return none, fmt.Errorf("algorithms: %s does not take %s%s", a.Info().Name, cmp.Or(o.Name, o.Field), takers(o.Field))
+			return none, &Refusal{a.Info().Name,
+				fmt.Errorf(" does not take %s%s", cmp.Or(o.Name, o.Field), takers(o.Field)), errOption}
 		}
 		value := reflect.ValueOf(o.Value)
 		if !value.IsValid() || value.Type() != field.Type() {

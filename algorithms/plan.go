@@ -139,6 +139,14 @@ func (p *Plan) Charge(dataID string) ledger.Charge {
 		Relation: g.Relation, Released: g.Released}
 }
 
+// Constants returns the assumption of the guarantee about the constants of the loss, or "" if it has none.
+func (p *Plan) Constants() string {
+	if p.Spec.Kernel != nil && slices.Contains(p.Guarantee.Assumptions, p.Spec.constants()) {
+		return p.Spec.constants()
+	}
+	return ""
+}
+
 // constants returns the assumption about the constants of the loss.
 func (s Spec) constants() string {
 	c := s.Constants

@@ -87,9 +87,7 @@ func TestPurePlans(t *testing.T) {
 			must.Equal(t, r.Number("noise_to_radius"), want, "%s, %s: noise to radius", info.Name, m)
 		}
 	}
-	if seen < 4 {
-		t.Errorf("only %d pure plans", seen)
-	}
+	must.AtLeast(t, seen, 4, "only %d pure plans", seen)
 }
 
 // [Xue21] Algorithm 1, line 5, and what its noise provably gives.
@@ -141,9 +139,7 @@ func TestPublicRulesForPureBudgets(t *testing.T) {
 	}
 	small := algorithms.DefaultRadius("dpgdsc", 400, d, privacy.Budget{Epsilon: 0.1}, algorithms.Certified, engine.Logistic{})
 	large := algorithms.DefaultRadius("dpgdsc", 400, d, privacy.Budget{Epsilon: 4}, algorithms.Certified, engine.Logistic{})
-	if !(small < large) {
-		t.Errorf("radius %v at epsilon 0.1 and %v at epsilon 4: the rule does not see the budget", small, large)
-	}
+	must.Below(t, small, large, "radius %v at epsilon 0.1 and %v at epsilon 4: the rule does not see the budget", small, large)
 }
 
 // A pure run is charged as such.

@@ -243,9 +243,7 @@ func TestRunChargesFirst(t *testing.T) {
 	data := attack.RandomRecords(100, 3, engine.UnitBounds(), 1)
 	a := algorithms.DPGDSC{}
 	p := must.Get(a.Plan(newSpec(t, 100, 3, 0.2, 0.01, b, algorithms.Certified)))(t)
-	if _, err := algorithms.Run(context.Background(), data, a, p, algorithms.Options{}); err == nil {
-		t.Error("a private run without a ledger was allowed")
-	}
+	must.Err(algorithms.Run(context.Background(), data, a, p, algorithms.Options{}))(t, "a private run without a ledger was allowed")
 	small := attack.RandomRecords(99, 3, engine.UnitBounds(), 1)
 	must.Err(algorithms.Run(context.Background(), small, a, p, algorithms.Options{Ledger: book, DataID: "x"}))(t, "records of another shape were allowed")
 	runs := func() int {
@@ -292,8 +290,6 @@ func TestPrivateAlgorithmsLearn(t *testing.T) {
 		res := must.Get(algorithms.Run(context.Background(), data, a, p, algorithms.Options{Public: true}))(t)
 		w := res.Weights
 		cosine := (w[0] + 0.3*w[1]) / (math.Hypot(1, 0.3) * math.Sqrt(w[0]*w[0]+w[1]*w[1]+w[2]*w[2]+w[3]*w[3]))
-		if cosine < 0.97 {
-			t.Errorf("%s: the angle to the true direction has cosine %.4f, want at least 0.97", a.Info().Name, cosine)
-		}
+		must.AtLeast(t, cosine, 0.97, "%s: the angle to the true direction has cosine", a.Info().Name)
 	}
 }

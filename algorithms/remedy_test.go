@@ -87,7 +87,5 @@ func TestRefusalsNameWhatWouldWork(t *testing.T) {
 			}
 		}
 	}
-	if asked < 5 {
-		t.Errorf("%d refusals were looked at", asked)
-	}
+	must.AtLeast(t, asked, 5, "%d refusals were looked at", asked)
 }

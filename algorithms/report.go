@@ -206,7 +206,7 @@ func (p *Plan) Report() Report {
 
 // Text returns the report as aligned lines.
 func (r Report) Text() string {
-	guarantee := strings.TrimRight(strings.ReplaceAll(r.Guarantee.Report(), "\n  ", "\n"+strings.Repeat(" ", 12)), "\n")
+	guarantee := strings.Join(r.Guarantee.Lines(), "\n"+strings.Repeat(" ", 12))
 	return r.Facts.Text() + fmt.Sprintf("%-11s %s\n", "guarantee", guarantee)
 }
 

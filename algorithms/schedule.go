@@ -1,7 +1,6 @@
 package algorithms
 
 import (
-	"fmt"
 	"math"
 )
 
@@ -40,8 +39,7 @@ func equalisingSchedule(n int, alpha, total float64) []float64 {
 // the public rule applies. The total step is shortened so that every step is at most 2/(L~+alpha).
 func equalisingSpec(name string, s Spec, total float64) (Schedule, error) {
 	if !(total >= 0) || math.IsInf(total, 0) {
-		return Schedule{}, fmt.Errorf("%w: %s: the total step is %v, but must be finite and not negative",
-			ErrAssumption, name, total)
+		return Schedule{}, Refused(name, ": the total step is %v, but must be finite and not negative", total)
 	}
 	rule := "equalising, given total step"
 	if total == 0 {
@@ -69,8 +67,8 @@ func equalisingSpec(name string, s Spec, total float64) (Schedule, error) {
 			}
 		}
 		if lo == 0 {
-			return Schedule{}, fmt.Errorf("%w: %s: no step of the equalising schedule is below 2/(L~+alpha) = %.6g; lower "+
-				"alpha (now %.6g)", ErrAssumption, name, limit, s.L2)
+			return Schedule{}, Refused(name, ": no step of the equalising schedule is below 2/(L~+alpha) = %.6g; lower "+
+				"alpha (now %.6g)", limit, s.L2)
 		}
 		total, rule = lo, rule+", shortened to steps of at most 2/(L~+alpha)"
 	}
@@ -97,8 +95,8 @@ func wholeSteps(x float64) int {
 // checkSteps returns an error for a plan of more than mostSteps steps.
 func checkSteps(name string, steps int) error {
 	if steps > mostSteps {
-		return fmt.Errorf("%w: %s would take more than %d steps; ask for fewer steps, a smaller total step or larger steps "+
-			"(they are at most 2/(L~+alpha), so a large alpha or smoothness makes them short)", ErrAssumption, name, mostSteps)
+		return Refused(name, " would take more than %d steps; ask for fewer steps, a smaller total step or larger steps "+
+			"(they are at most 2/(L~+alpha), so a large alpha or smoothness makes them short)", mostSteps)
 	}
 	return nil
 }
@@ -167,8 +165,8 @@ func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 func (o descentOptions) contracting(name string, s Spec) (Schedule, error) {
 	schedule, err := o.schedule(name, s)
 	if limit := s.largestStep(); err == nil && !(schedule.Constant <= limit) {
-		err = fmt.Errorf("%w: %s: step size %.6g exceeds 2/(L~+alpha) = %.6g (L~ = L + alpha, L = %.6g, alpha = "+
-			"%.6g); use a smaller step size", ErrAssumption, name, schedule.Constant, limit, s.Constants.Smoothness, s.L2)
+		err = Refused(name, ": step size %.6g exceeds 2/(L~+alpha) = %.6g (L~ = L + alpha, L = %.6g, alpha = "+
+			"%.6g); use a smaller step size", schedule.Constant, limit, s.Constants.Smoothness, s.L2)
 	}
 	return schedule, err
 }

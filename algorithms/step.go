@@ -1,8 +1,6 @@
 package algorithms
 
 import (
-	"fmt"
-
 	"dyad/engine"
 	"dyad/privacy"
 )
@@ -63,8 +61,7 @@ func (s Spec) gradientDescent(steps int, eta float64, pairs engine.Pairs) privac
 // planParts plans the kernel for sums over parts of the records. sizes are the sizes of the parts.
 func (s *Spec) planParts(name string, sizes ...int) (err error) {
 	if s.Backend == nil {
-		return fmt.Errorf("%w: %s plans a kernel for parts of the records and needs Spec.Backend; use NewSpec",
-			ErrAssumption, name)
+		return Refused(name, " plans a kernel for parts of the records and needs Spec.Backend; use NewSpec")
 	}
 	s.Kernel, err = engine.Parts{Backend: s.Backend, Sizes: sizes}.Plan(s.Kernel.Problem())
 	return err

@@ -30,8 +30,6 @@ func TestMeanGradientError(t *testing.T) {
 		if got := s.meanGradientError(pairs); !(got >= k.want && got < 1.001*k.want) {
 			t.Errorf("error of a mean gradient %g, want %g", got, k.want)
 		}
-		if got := s.gradientDescent(1, 1, pairs).UpdateError; got < 1e-3 {
-			t.Errorf("error of an update %g, below the distance", got)
-		}
+		must.AtLeast(t, s.gradientDescent(1, 1, pairs).UpdateError, 1e-3, "error of an update")
 	}
 }

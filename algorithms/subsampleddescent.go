@@ -39,10 +39,10 @@ func (a SubsampledDescent) batch(s Spec, steps int) (int, error) {
 	}
 	switch {
 	case m < 2:
-		return 0, fmt.Errorf("%w: subsampled-descent: a batch of %d records has no pair; draw at least 2", ErrAssumption, m)
+		return 0, Refused("subsampled-descent", ": a batch of %d records has no pair; draw at least 2", m)
 	case m >= n:
-		return 0, fmt.Errorf("%w: subsampled-descent: a batch of %d of %d records is not a sample; draw fewer records, or "+
-			"use gradient-perturbation for full batches", ErrAssumption, m, n)
+		return 0, Refused("subsampled-descent", ": a batch of %d of %d records is not a sample; draw fewer records, or "+
+			"use gradient-perturbation for full batches", m, n)
 	}
 	return m, nil
 }

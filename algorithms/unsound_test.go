@@ -62,9 +62,7 @@ func TestPaperUnsound(t *testing.T) {
 		if p.Guarantee.Claim == nil {
 			t.Errorf("%s: no claim", i.Name)
 		}
-		if _, err := Run(context.Background(), records, a, p, Options{}); !errors.Is(err, ErrUnsound) {
-			t.Errorf("%s: a private run gives %v, want ErrUnsound", i.Name, err)
-		}
+		must.Fail(Run(context.Background(), records, a, p, Options{}))(t, ErrUnsound, i.Name, ": a private run gives")
 		r, err := Run(context.Background(), records, a, p, Options{Public: true, Source: privacy.NewSeededSource(1)})
 		if err != nil {
 			t.Errorf("%s: %v", i.Name, err)

@@ -115,9 +115,7 @@ func TestPlansOverWideRanges(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"dpgdsc", "dpgdc", "dpgdc2", "dpegd", "gradient-perturbation"} {
-		if planned[name] < trials/5 {
-			t.Errorf("only %d plans of %s in %d trials", planned[name], name, trials)
-		}
+		must.AtLeast(t, planned[name], trials/5, "only %d plans of %s in %d trials", planned[name], name, trials)
 	}
 }
 

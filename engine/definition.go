@@ -46,7 +46,7 @@ func Define(text string, params map[string]float64, clip float64) (Definition, e
 		for _, l := range Library() {
 			names = append(names, l.Name)
 		}
-		return s, input.Errorf("engine: loss %q is neither a built-in loss (%s) nor a formula in u", text,
+		return s, lossError(" %q is neither a built-in loss (%s) nor a formula in u", text,
 			strings.Join(names, ", "))
 	}
 	s.Name, s.Formula = "custom", text
@@ -74,7 +74,7 @@ func (s Definition) Scalar() (*Expression, error) {
 	e, err := NewExpression(s.Name, s.Formula, ExpressionOptions{Params: s.Params, Clip: s.Clip})
 	var parse *autodiff.ParseError
 	if errors.As(err, &parse) {
-		return nil, input.Errorf("engine: loss: column %d: %s\n%s", parse.Column, parse.Reason, parse.Caret())
+		return nil, lossError(": column %d: %s\n%s", parse.Column, parse.Reason, parse.Caret())
 	}
 	return e, input.As(err)
 }
@@ -91,6 +91,11 @@ func (s Definition) Of(task string) (Loss, error) {
 	case own:
 		return MahalanobisLogistic{}, nil
 	}
+	return s.Analysed(task)
+}
+
+// Analysed returns the pair loss for a task in a form that can be analysed. This includes the logistic loss.
+func (s Definition) Analysed(task string) (ScalarLoss, error) {
 	e, err := s.Scalar()
 	switch {
 	case err != nil:

@@ -79,9 +79,8 @@ var expressions memo.Answers[formula, *Expression]
 // NewFunctionExpression is like NewExpression for a phi that was built in Go or read from
 // a Gorgonia graph (autodiff/gorgonia).
 func NewFunctionExpression(name string, f *autodiff.Function, clip float64) (*Expression, error) {
-	if !(clip >= 0) || math.IsInf(clip, 0) {
-		return nil, fmt.Errorf("engine: loss %s: Clip is %v, but it must be a finite bound of the slope, or 0 for "+
-			"no bound", name, clip)
+	if err := checkClip(name, clip); err != nil {
+		return nil, err
 	}
 	slope := f.Phi.Derivative()
 	e := &Expression{name: name, text: f.Phi.String(), clip: clip, f: f, dphi: slope, slope: slope.Compile(),

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -61,7 +60,7 @@ func (l LibraryLoss) Expression(o ExpressionOptions) (*Expression, error) {
 	params := maps.Clone(l.Params)
 	for name, v := range o.Params {
 		if _, ok := params[name]; !ok {
-			return nil, fmt.Errorf("engine: loss %s has no parameter %q%s", l.Name, name, l.has())
+			return nil, lossError(" %s has no parameter %q%s", l.Name, name, l.has())
 		}
 		params[name] = v
 	}

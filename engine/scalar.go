@@ -3,6 +3,8 @@ package engine
 import (
 	"fmt"
 	"math"
+
+	"dyad/internal/input"
 )
 
 // MarginLoss has the slope of a function phi(u) of a margin u and the bounds of the slope. A loss phi(v) of single
@@ -138,4 +140,23 @@ func (o Origin) String() string {
 		ClippedTerms: "enforced by clipping Jacobians of records or gradients of pairs",
 		Asserted:     "asserted by the user",
 	}[o]
+}
+
+// LossError is the error of the definition of a loss.
+type LossError struct{ Why error } // The text of Why continues a sentence that begins with the loss.
+
+func (e *LossError) Error() string { return "engine: loss" + e.Why.Error() }
+
+// Unwrap returns Why, which has the mark of package input.
+func (e *LossError) Unwrap() error { return e.Why }
+
+func lossError(why string, args ...any) error { return &LossError{input.Errorf(why, args...)} }
+
+// checkClip checks a bound of the slope of a loss.
+func checkClip(name string, clip float64) error {
+	if !(clip >= 0) || math.IsInf(clip, 0) {
+		return lossError(" %s: Clip is %v, but it must be a finite bound of the slope, or 0 for "+
+			"no bound", name, clip)
+	}
+	return nil
 }

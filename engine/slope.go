@@ -21,9 +21,8 @@ type Slope struct {
 // number of operations. This limits the number of interval operations that computing the bound
 // takes (autodiff.Expr.Range).
 func NewSlope(name, text string, o ExpressionOptions, operations int) (*Slope, error) {
-	if !(o.Clip >= 0) || math.IsInf(o.Clip, 0) {
-		return nil, fmt.Errorf("engine: loss %s: Clip is %v, but it must be a finite bound of the slope, or 0 for "+
-			"no bound", name, o.Clip)
+	if err := checkClip(name, o.Clip); err != nil {
+		return nil, err
 	}
 	phi, err := autodiff.Parse(text, o.Params)
 	if err != nil {

@@ -203,16 +203,18 @@ func newCertificate(exact, total float64, released, derivation string) (Certific
 
 var errCertificate = errors.New("privacy: certificate")
 
-func positive(name string, v float64) error {
-	if !(v > 0) || math.IsInf(v, 0) {
-		return fmt.Errorf("%w: %s is %v, must be positive and finite", errCertificate, name, v)
+// refuse returns an error if a number of a certificate is bad.
+func refuse(bad bool, format string, args ...any) error {
+	if bad {
+		return fmt.Errorf("%w: "+format, append([]any{errCertificate}, args...)...)
 	}
 	return nil
 }
 
+func positive(name string, v float64) error {
+	return refuse(!(v > 0) || math.IsInf(v, 0), "%s is %v, must be positive and finite", name, v)
+}
+
 func nonNegative(name string, v float64) error {
-	if !(v >= 0) || math.IsInf(v, 0) {
-		return fmt.Errorf("%w: %s is %v, must be finite and not negative", errCertificate, name, v)
-	}
-	return nil
+	return refuse(!(v >= 0) || math.IsInf(v, 0), "%s is %v, must be finite and not negative", name, v)
 }

@@ -38,15 +38,12 @@ type LastIterate struct {
 //
 //	Gap = PairFraction Dg eta + 2 rho + 2 Grid sqrt(d).
 func (l LastIterate) Certify() (Certificate, error) {
-	err := errors.Join(l.validate(), positive("step size", l.StepSize), nonNegative("update error", l.UpdateError))
-	if !(l.PairFraction > 0 && l.PairFraction <= 1) || l.Steps < 1 || l.Coordinates < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: the fraction of the pairs is %v, with %d steps and %d coordinates, "+
-			"but the fraction must be in (0, 1], and there must be at least 1 step and 1 coordinate",
-			errCertificate, l.PairFraction, l.Steps, l.Coordinates))
-	}
-	if math.IsInf(l.Diameter, 1) {
-		err = errors.Join(err, fmt.Errorf("%w: the diameter must be finite", errCertificate))
-	}
+	err := errors.Join(l.validate(), positive("step size", l.StepSize), nonNegative("update error", l.UpdateError),
+		refuse(!(l.PairFraction > 0 && l.PairFraction <= 1) || l.Steps < 1 || l.Coordinates < 1,
+			"the fraction of the pairs is %v, with %d steps and %d coordinates, "+
+				"but the fraction must be in (0, 1], and there must be at least 1 step and 1 coordinate", l.PairFraction, l.Steps,
+			l.Coordinates),
+		refuse(math.IsInf(l.Diameter, 1), "the diameter must be finite"))
 	if f, _ := math.Frexp(l.Grid); f != 0.5 {
 		err = errors.Join(err, fmt.Errorf("%w: the grid of the state is %v, but must be a power of two, because "+
 			"the proof that the state hides the earlier states needs a grid", errCertificate, l.Grid))

@@ -82,12 +82,10 @@ type GradientDescent struct {
 //
 // Checked by Coq: Descent.last_iterate.
 func (g GradientDescent) Certify() (Certificate, error) {
-	err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError))
-	if !(g.PairFraction > 0 && g.PairFraction <= 1) || g.Steps < 1 {
-		err = errors.Join(err, fmt.Errorf("%w: the fraction of the pairs is %v and the number of steps is %d, but "+
-			"the fraction must be in (0, 1] and there must be at least 1 step", errCertificate, g.PairFraction, g.Steps))
-	}
-	if err != nil {
+	if err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError),
+		refuse(!(g.PairFraction > 0 && g.PairFraction <= 1) || g.Steps < 1,
+			"the fraction of the pairs is %v and the number of steps is %d, but "+
+				"the fraction must be in (0, 1] and there must be at least 1 step", g.PairFraction, g.Steps)); err != nil {
 		return Certificate{}, err
 	}
 	c := g.contraction(g.StepSize)

@@ -1,6 +1,7 @@
 package privacy
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -55,11 +56,10 @@ func (s ClassPairSum) CountWeight() float64 {
 // Checked by Coq: ClassPairs.class_pair_sum, ClassPairs.class_pair_sum_manhattan.
 func (s ClassPairSum) Certify() (Certificate, error) {
 	// beyond these limits 2 L (n-1) would be rounded
-	if s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20 {
-		return Certificate{}, fmt.Errorf("%w: a sum over pairs of classes has %d records and %d levels, but needs "+
-			"2 to 2^31 records and 1 to 2^20 levels", errCertificate, s.Records, s.Levels)
-	}
-	if err := nonNegative("error of a sum over pairs", s.Error); err != nil {
+	if err := errors.Join(refuse(s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20,
+		"a sum over pairs of classes has %d records and %d levels, but needs "+
+			"2 to 2^31 records and 1 to 2^20 levels", s.Records, s.Levels),
+		nonNegative("error of a sum over pairs", s.Error)); err != nil {
 		return Certificate{}, err
 	}
 	why := fmt.Sprintf("one record is in at most n - 1 = %d pairs of records of different classes, and the term of "+
@@ -89,11 +89,8 @@ type CellCounts struct {
 //
 // Checked by Coq: Classes.cell_counts, Classes.cell_counts_manhattan.
 func (c CellCounts) Certify() (Certificate, error) {
-	if c.Cells < 1 {
-		return Certificate{}, fmt.Errorf("%w: there are %d cells, but there must be at least 1",
-			errCertificate, c.Cells)
-	}
-	if err := nonNegative("error of counts", c.Error); err != nil {
+	if err := errors.Join(refuse(c.Cells < 1, "there are %d cells, but there must be at least 1", c.Cells),
+		nonNegative("error of counts", c.Error)); err != nil {
 		return Certificate{}, err
 	}
 	exact := round.Up(math.Sqrt2, 1)
@@ -117,11 +114,9 @@ type RightCounts struct {
 //
 // Checked by Coq: Classes.right_counts, Classes.right_counts_manhattan.
 func (r RightCounts) Certify() (Certificate, error) {
-	if r.Classifiers < 1 {
-		return Certificate{}, fmt.Errorf("%w: there are %d classifiers, but there must be at least 1",
-			errCertificate, r.Classifiers)
-	}
-	if err := nonNegative("error of counts", r.Error); err != nil {
+	if err := errors.Join(refuse(r.Classifiers < 1, "there are %d classifiers, but there must be at least 1",
+		r.Classifiers),
+		nonNegative("error of counts", r.Error)); err != nil {
 		return Certificate{}, err
 	}
 	exact := round.Up(math.Sqrt(float64(r.Classifiers)), 1)
@@ -148,11 +143,8 @@ type ScoreSum struct {
 //
 // Checked by Coq: Classes.score_sum.
 func (s ScoreSum) Certify() (Certificate, error) {
-	if s.Levels < 1 {
-		return Certificate{}, fmt.Errorf("%w: scores have %d levels, but must have at least 1",
-			errCertificate, s.Levels)
-	}
-	if err := nonNegative("error of a sum of scores", s.Error); err != nil {
+	if err := errors.Join(refuse(s.Levels < 1, "scores have %d levels, but must have at least 1", s.Levels),
+		nonNegative("error of a sum of scores", s.Error)); err != nil {
 		return Certificate{}, err
 	}
 	return evaluationCertificate(s, 2*float64(s.Levels), 2*s.Error, s.Manhattan, 1, s.Name,

@@ -166,12 +166,8 @@ func TestMomentCertificatesHoldAndAreAttained(t *testing.T) {
 				R := 0.3 + rng.Float64()
 				for _, claim := range momentClaims(t, d, R, b, h/R) {
 					found := widest(claim.of, d, R, rng) / claim.c.Sensitivity()
-					if found > 1+1e-12 {
-						t.Errorf("d = %d, b = %v, h = %v: %s moves by %.4f of its certificate", d, b, h, claim.name, found)
-					}
-					if found < claim.atMin {
-						t.Errorf("d = %d, b = %v, h = %v: the search reaches %.4f of the certificate of %s", d, b, h, found, claim.name)
-					}
+					must.AtMost(t, found, 1+1e-12, "d = %d, b = %v, h = %v: %s moves by", d, b, h, claim.name)
+					must.AtLeast(t, found, claim.atMin, "d = %d, b = %v, h = %v: the search reaches %.4f of the certificate of %s", d, b, h, found, claim.name)
 				}
 			}
 		}
@@ -200,9 +196,7 @@ func TestForgottenFactorsOfMomentsAreFound(t *testing.T) {
 		for range 8 {                                  // one search may end at a smaller maximum
 			found = max(found, widest(claim.of, d, R, rng))
 		}
-		if found <= claim.claimed {
-			t.Errorf("%s: the search finds %v and the wrong claim is %v", name, found, claim.claimed)
-		}
+		must.Above(t, found, claim.claimed, "%s: the search finds %v and the wrong claim is %v", name, found, claim.claimed)
 	}
 }
 

@@ -44,16 +44,12 @@ type MeanGradient struct {
 //
 // Checked by Coq: Pairs.mean_gradient, Pairs.share_of_all_pairs.
 func (g MeanGradient) Certify() (Certificate, error) {
-	err := errors.Join(positive("pair diameter Dg", g.PairDiameter), nonNegative("error of a mean gradient", g.Error))
-	if !(g.PairFraction > 0 && g.PairFraction <= 1) {
-		err = errors.Join(err, fmt.Errorf("%w: the fraction of the pairs is %v, but must be in (0, 1]",
-			errCertificate, g.PairFraction))
-	}
-	if g.Batch < 0 || g.Batch > 0 && (g.Batch < 2 || g.Batch > g.Records) {
-		err = errors.Join(err, fmt.Errorf("%w: a batch has %d of %d records, but must have at least 2 and at most "+
-			"all of them", errCertificate, g.Batch, g.Records))
-	}
-	if err != nil {
+	if err := errors.Join(positive("pair diameter Dg", g.PairDiameter), nonNegative("error of a mean gradient", g.Error),
+		refuse(!(g.PairFraction > 0 && g.PairFraction <= 1), "the fraction of the pairs is %v, but must be in (0, 1]",
+			g.PairFraction),
+		refuse(g.Batch < 0 || g.Batch > 0 && (g.Batch < 2 || g.Batch > g.Records),
+			"a batch has %d of %d records, but must have at least 2 and at most "+
+				"all of them", g.Batch, g.Records)); err != nil {
 		return Certificate{}, err
 	}
 	exact := round.Up(g.PairDiameter*g.PairFraction, 1)

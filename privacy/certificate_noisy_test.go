@@ -35,9 +35,7 @@ func TestMeanGradientIsAttainedByLinearLoss(t *testing.T) {
 	if got := certify(1.0/n, 0); got > 0.6*moved {
 		t.Errorf("the control, half the share, certifies %.6g of %.6g", got, moved)
 	}
-	if got, want := certify(2.0/n, 0.01), moved+0.02; math.Abs(got-want) > 1e-12 {
-		t.Errorf("with roundoff 0.01 the certificate is %.12g, want %.12g", got, want)
-	}
+	must.Near(t, certify(2.0/n, 0.01), moved+0.02, 1e-12, "with roundoff 0.01 the certificate is")
 	for _, bad := range []MeanGradient{{PairFraction: 0.1}, {PairDiameter: 1}, {PairDiameter: 1, PairFraction: 1.5}, {PairDiameter: 1, PairFraction: 1, Error: -1}, {PairDiameter: math.NaN(), PairFraction: 1}} {
 		must.Err(bad.Certify())(t, "%+v was certified", bad)
 	}

@@ -67,9 +67,7 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 		}
 		largest, path = max(largest, r.Eta[t]), path+r.Eta[t]
 	}
-	if path == 0 {
-		err = errors.Join(err, fmt.Errorf("%w: all step sizes are 0, so no step uses the records", errCertificate))
-	}
+	err = errors.Join(err, refuse(path == 0, "all step sizes are 0, so no step uses the records"))
 	if err != nil {
 		return Certificate{}, err
 	}

@@ -125,13 +125,10 @@ type PairMoments struct {
 //
 // Checked by Coq: Pairs.pair_moments.
 func (m PairMoments) Certify() (Certificate, error) {
-	err := errors.Join(positive("clip radius", m.Radius), nonNegative("weight of the number of similar pairs", m.Count),
-		nonNegative("error of moments", m.Error))
-	if m.Group < 1 || m.Group > math.MaxInt32 {
-		err = errors.Join(err, fmt.Errorf("%w: a group has %d pairs, but must have at least 1",
-			errCertificate, m.Group))
-	}
-	if err != nil {
+	if err := errors.Join(positive("clip radius", m.Radius), nonNegative("weight of the number of similar pairs", m.Count),
+		nonNegative("error of moments", m.Error),
+		refuse(m.Group < 1 || m.Group > math.MaxInt32,
+			"a group has %d pairs, but must have at least 1", m.Group)); err != nil {
 		return Certificate{}, err
 	}
 	square := round.Up(m.Radius*m.Radius, 1)
@@ -170,15 +167,11 @@ type PairSample struct {
 //
 // Checked by Coq: Pairs.poisson_release.
 func (g PairSample) Certify() (Certificate, error) {
-	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
-	if g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 1 || g.Pairs > math.MaxInt32 {
-		err = errors.Join(err, fmt.Errorf("%w: with Poisson batches, a group has %d of %d pairs; there must be at "+
-			"least 1 pair, and a group may have at most %d pairs", errCertificate, g.Group, g.Pairs, account.MaxGroup))
-	}
-	if !(g.Rate > 0 && g.Rate <= 1) {
-		err = errors.Join(err, fmt.Errorf("%w: the rate of a Poisson batch is %v, but must be in (0, 1]",
-			errCertificate, g.Rate))
-	}
+	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected),
+		refuse(g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 1 || g.Pairs > math.MaxInt32,
+			"with Poisson batches, a group has %d of %d pairs; there must be at "+
+				"least 1 pair, and a group may have at most %d pairs", g.Group, g.Pairs, account.MaxGroup),
+		refuse(!(g.Rate > 0 && g.Rate <= 1), "the rate of a Poisson batch is %v, but must be in (0, 1]", g.Rate))
 	term := g.TermNorm
 	if term == 0 {
 		term = 1

@@ -59,9 +59,7 @@ func TestPairGroupCoversEveryPlacement(t *testing.T) {
 			t.Errorf("%+v: capping kappa by the batch would do; the test does not see the defect", g)
 		}
 	}
-	if tight < 2 {
-		t.Errorf("only %d certificates are attained", tight)
-	}
+	must.AtLeast(t, tight, 2, "only %d certificates are attained", tight)
 	for _, g := range []privacy.PairGroup{
 		{}, {Group: 1, Batch: 1, Batches: 1}, {Group: -1, Batch: 1, Batches: 1, Epochs: 1}, {Group: 1, Batch: 1, Batches: 1, Epochs: 1, Roundoff: math.NaN()},
 		{Group: 1, Batch: 1, Batches: 1 << 20, Epochs: 1 << 20},
@@ -96,9 +94,7 @@ func TestPureStreams(t *testing.T) {
 		session := newSession(t, e)
 		x := make([]float64, d)
 		for i := range 20 {
-			if err := session.Release(x, m.c, noise); err != nil {
-				t.Fatalf("release %d: %v", i, err)
-			}
+			must.Do(t, session.Release(x, m.c, noise), "release ", i)
 		}
 		must.FailDo(t, session.Release(x, m.c, noise), privacy.ErrUnplanned, "release 21 of 20")
 	}
@@ -109,9 +105,7 @@ func TestPureStreams(t *testing.T) {
 		noise.(privacy.Laplace).Scale)
 	// A joint certificate of squares still gives no pure epsilon.
 	joint, _ := g.Certify()
-	if _, err := privacy.CalibratePure(joint, 1, d, privacy.KNormNoise); err == nil {
-		t.Error("a root of summed squares was taken for a pure epsilon")
-	}
+	must.Err(privacy.CalibratePure(joint, 1, d, privacy.KNormNoise))(t, "a root of summed squares was taken for a pure epsilon")
 }
 
 func newSession(t *testing.T, e account.Event) *privacy.LiveSession {

@@ -89,9 +89,7 @@ func TestPrefixCertificateIsTheMaximumOverRecords(t *testing.T) {
 			}
 		}
 	}
-	if tried < 200 {
-		t.Errorf("only %d cases", tried)
-	}
+	must.AtLeast(t, tried, 200, "cases")
 }
 
 // Units from an independent computation: noise of the last released
@@ -123,9 +121,7 @@ func TestUnitTable(t *testing.T) {
 		}
 		ratio := p.Sensitivity() / math.Sqrt(column)
 		near("over one participation", ratio, row.defect)
-		if ratio < 3 {
-			t.Errorf("n = %d: %.3g times the norm of one column: the participation of a record in later pairs is not counted", row.n, ratio)
-		}
+		must.AtLeast(t, ratio, 3, "n = %d: %.3g times the norm of one column: the participation of a record in later pairs is not counted", row.n, ratio)
 	}
 }
 

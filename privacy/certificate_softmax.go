@@ -81,21 +81,13 @@ func (g SoftmaxSample) parts() (x, others, own float64) {
 // pair moves the sum by at most Replaced. The event uses this bound where it is valid
 // (docs/theory.md#poisson-replaced). QED
 func (g SoftmaxSample) Certify() (Certificate, error) {
-	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected))
-	if g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 2 || g.Pairs > math.MaxInt32 {
-		err = errors.Join(err, fmt.Errorf("%w: with Poisson batches of a softmax, a group has %d of %d pairs; "+
-			"there must be at least 2 pairs, and a group must have 1 to %d pairs",
-			errCertificate, g.Group, g.Pairs, account.MaxGroup))
-	}
-	if !(g.Rate > 0 && g.Rate <= 1) {
-		err = errors.Join(err, fmt.Errorf("%w: the rate of a Poisson batch is %v, but must be in (0, 1]",
-			errCertificate, g.Rate))
-	}
-	if !(g.Temperature >= 0x1p-6 && g.Temperature <= 0x1p10) {
-		err = errors.Join(err, fmt.Errorf("%w: the temperature of a softmax is %v, but must be 2^-6 to 2^10",
-			errCertificate, g.Temperature))
-	}
-	if err != nil {
+	if err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected),
+		refuse(g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 2 || g.Pairs > math.MaxInt32,
+			"with Poisson batches of a softmax, a group has %d of %d pairs; "+
+				"there must be at least 2 pairs, and a group must have 1 to %d pairs", g.Group, g.Pairs, account.MaxGroup),
+		refuse(!(g.Rate > 0 && g.Rate <= 1), "the rate of a Poisson batch is %v, but must be in (0, 1]", g.Rate),
+		refuse(!(g.Temperature >= 0x1p-6 && g.Temperature <= 0x1p10),
+			"the temperature of a softmax is %v, but must be 2^-6 to 2^10", g.Temperature)); err != nil {
 		return Certificate{}, err
 	}
 	one := g.Sensitivity()

@@ -1,7 +1,6 @@
 package privacy
 
 import (
-	"errors"
 	"math"
 	"testing"
 
@@ -77,9 +76,7 @@ func TestPairwiseStreamIsTheMaximumOverRecords(t *testing.T) {
 			}
 		}
 	}
-	if tried < 200 {
-		t.Errorf("only %d cases", tried)
-	}
+	must.AtLeast(t, tried, 200, "cases")
 }
 
 // A table from an independent computation (n = 4096).
@@ -129,9 +126,7 @@ func TestPairwiseStreamRefuses(t *testing.T) {
 	} {
 		s := good
 		change(&s)
-		if c, err := s.Certify(); !errors.Is(err, errCertificate) {
-			t.Errorf("%s: %v, %v", name, c, err)
-		}
+		must.Fail(s.Certify())(t, errCertificate, name)
 	}
 	must.Check(good.Certify())(t)
 }

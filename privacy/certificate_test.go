@@ -66,9 +66,7 @@ func TestPairwiseRecursionIsAttainedByLinearLoss(t *testing.T) {
 					low := append([]float64(nil), a...)
 					low[k] = -dg / 2
 					moved := math.Abs(onePassLinear(a, eta, alpha, average) - onePassLinear(low, eta, alpha, average))
-					if d := math.Abs(moved - influence[k]); d > 1e-10 {
-						t.Errorf("%s alpha=%g average=%v k=%d: moved %.12g, recursion %.12g", name, alpha, average, k, moved, influence[k])
-					}
+					must.AtMost(t, math.Abs(moved-influence[k]), 1e-10, "%s alpha=%g average=%v k=%d: moved %.12g, recursion %.12g", name, alpha, average, k, moved, influence[k])
 					worst = max(worst, moved)
 				}
 				c := must.Get(r.Certify())(t)
@@ -120,9 +118,7 @@ func TestCertificatesPayForRoundoffAndStopAtDiameter(t *testing.T) {
 	clean, _ := base.Certify()
 	base.UpdateError = 0.01
 	dirty := must.Get(base.Certify())(t)
-	if got, want := dirty.Sensitivity()-clean.Sensitivity(), 5*2*0.01; math.Abs(got-want) > 1e-12 {
-		t.Errorf("five steps with update error 0.01 add %.6g, want %.6g", got, want)
-	}
+	must.Near(t, dirty.Sensitivity()-clean.Sensitivity(), 5*2*0.01, 1e-12, "five steps with update error 0.01 add")
 	must.Equal(t, dirty.ExactSensitivity(), clean.ExactSensitivity(), "update error changed the exact sensitivity")
 	base.Diameter = 0.05
 	capped, _ := base.Certify()
@@ -135,9 +131,7 @@ func TestCertificatesPayForRoundoffAndStopAtDiameter(t *testing.T) {
 	pass.OutputError = 0.005
 	dirty = must.Get(pass.Certify())(t)
 	// The worst record is 1 or 2, both present in all three steps.
-	if got, want := dirty.Sensitivity()-clean.Sensitivity(), 3*2*0.01+2*0.005; math.Abs(got-want) > 1e-12 {
-		t.Errorf("update and output errors add %.6g, want %.6g", got, want)
-	}
+	must.Near(t, dirty.Sensitivity()-clean.Sensitivity(), 3*2*0.01+2*0.005, 1e-12, "update and output errors add")
 }
 
 // The computed average may lie outside the domain by its own error, so the cap

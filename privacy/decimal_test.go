@@ -29,13 +29,9 @@ func TestDecimalsAddUp(t *testing.T) {
 	must.Equal(t, DecimalSum(0.1, 0.2, 1, 0.7), 2, "0.1 + 0.2 + 1 + 0.7")
 	// What is larger is larger.
 	for _, x := range []float64{0.2000001, math.Nextafter(0.2, 1)} {
-		if got := DecimalTimes(5, x); !(got > 1) {
-			t.Errorf("5 times %v is %v, want more than 1", x, got)
-		}
+		must.Above(t, DecimalTimes(5, x), 1, "5 times %v is", x)
 	}
-	if got := DecimalSum(1, 1e-300); !(got > 1) {
-		t.Errorf("1 + 1e-300 is %v, want more than 1", got)
-	}
+	must.Above(t, DecimalSum(1, 1e-300), 1, "1 + 1e-300 is")
 	for _, x := range []float64{math.Inf(1), math.NaN()} {
 		if got := DecimalSum(1, x); got <= math.MaxFloat64 {
 			t.Errorf("1 + %v is %v", x, got)

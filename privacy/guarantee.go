@@ -113,14 +113,16 @@ func LabelsOnly(relation string) bool {
 }
 
 // Report returns the guarantee as lines of text.
-func (g Guarantee) Report() string {
-	var b strings.Builder
-	fmt.Fprintln(&b, g.String())
+func (g Guarantee) Report() string { return strings.Join(g.Lines(), "\n  ") + "\n" }
+
+// Lines returns the lines of Report without their indentation.
+func (g Guarantee) Lines() []string {
+	lines := []string{g.String()}
 	if g.Derivation != "" {
-		fmt.Fprintln(&b, "  why:", g.Derivation)
+		lines = append(lines, "why: "+g.Derivation)
 	}
 	for _, a := range g.Assumptions {
-		fmt.Fprintln(&b, "  assumes:", a)
+		lines = append(lines, "assumes: "+a)
 	}
 	if c := g.Claim; c != nil {
 		verdict := "the noise of the paper gives at least what it claims"
@@ -134,10 +136,10 @@ func (g Guarantee) Report() string {
 		case c.Delta == 0:
 			claim = fmt.Sprintf("epsilon %.6g with Laplace scale %.6g", c.Epsilon, c.Scale)
 		}
-		fmt.Fprintf(&b, "  paper: %s claims %s; %s\n", c.Source, claim, verdict)
+		lines = append(lines, fmt.Sprintf("paper: %s claims %s; %s", c.Source, claim, verdict))
 	}
 	for _, w := range g.Warnings {
-		fmt.Fprintln(&b, "  warning:", w)
+		lines = append(lines, "warning: "+w)
 	}
-	return b.String()
+	return lines
 }

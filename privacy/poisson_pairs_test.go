@@ -32,19 +32,13 @@ func TestCalibratePoissonPairs(t *testing.T) {
 			must.Do(t, a.Compose(account.Repeat(privacy.Gaussian{Sigma: sigma}.Event(c), releases)))
 			return a.Epsilon(b.Delta)
 		}
-		if got := epsilon(m.Sigma); got > b.Epsilon {
-			t.Errorf("group %d: epsilon %v of %v", group, got, b.Epsilon)
-		}
-		if got := epsilon(m.Sigma * 0.999); got <= b.Epsilon {
-			t.Errorf("group %d: a thousandth less noise is enough: %v", group, got)
-		}
+		must.AtMost(t, epsilon(m.Sigma), b.Epsilon, "group %d: epsilon", group)
+		must.Above(t, epsilon(m.Sigma*0.999), b.Epsilon, "group %d: a thousandth less noise is enough", group)
 		known := privacy.UnsampledSigma(c, b, releases)
 		if want := 2 * float64(group) * c.Sensitivity() * math.Sqrt(releases) / account.GDPMu(b.Epsilon, b.Delta); math.Abs(known-want) > 1e-12*want || !(m.Sigma < known) {
 			t.Errorf("group %d: sigma %v, of known batches %v, want %v", group, m.Sigma, known, want)
 		}
-		if m.Sigma <= last {
-			t.Errorf("group %d: sigma %v, not above %v of a smaller group", group, m.Sigma, last)
-		}
+		must.Above(t, m.Sigma, last, "group %d: sigma %v, not above %v of a smaller group", group, m.Sigma, last)
 		last = m.Sigma
 	}
 	c := must.Get(pairSample(2, 0.1).Certify())(t)
@@ -110,14 +104,10 @@ func TestPoissonSession(t *testing.T) {
 	}
 	var a account.Total
 	must.Do(t, a.Compose(event))
-	if sum, err := l.Summary("d", 1e-6); err != nil || sum.Epsilon != a.Epsilon(1e-6) {
-		t.Errorf("the ledger says %v, %v; want epsilon %v", sum.Epsilon, err, a.Epsilon(1e-6))
-	}
+	must.Equal(t, must.Get(l.Summary("d", 1e-6))(t).Epsilon, a.Epsilon(1e-6), "the ledger says")
 	removed := event.(account.RepeatedEvent).Event.(account.PoissonEvent)
 	removed.Relation = account.AddRemove
-	if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), []account.Event{removed}); err == nil {
-		t.Error("a session takes add/remove neighbours")
-	}
+	must.Err(privacy.NewPublicSession(privacy.NewSeededSource(1), []account.Event{removed}))(t, "a session takes add/remove neighbours")
 	must.Err(l.Begin(ledger.Charge{DataID: "d", Algorithm: "pairs", Events: []account.Event{removed}}, privacy.NewSeededSource(1)))(t, "the ledger takes add/remove neighbours")
 }
 
@@ -150,9 +140,7 @@ func TestSamplePoisson(t *testing.T) {
 		t.Errorf("two were drawn together %d times, want %v", both, want)
 	}
 	must.Near(t, size2/runs, n*rate*(1-rate), 0.06*n*rate*(1-rate), "variance over that of the size")
-	if all, err := src.SamplePoisson(nil, n, 1); err != nil || len(all) != n {
-		t.Errorf("rate 1: %d of %d, %v", len(all), n, err)
-	}
+	must.Equal(t, len(must.Get(src.SamplePoisson(nil, n, 1))(t)), n, "rate 1")
 	for _, bad := range []float64{0, -1, 1.5, math.NaN()} {
 		must.Err(src.SamplePoisson(nil, n, bad))(t, "rate %v: no error", bad)
 	}

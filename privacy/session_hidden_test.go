@@ -80,9 +80,7 @@ func TestLastIterateRefuses(t *testing.T) {
 	}
 	// No other noise has this certificate's theorem.
 	must.Err(CalibratePure(c, 1, 8, KNormNoise))(t, "K-norm noise was calibrated to a joint certificate")
-	if _, err := CalibrateGaussian(c, Budget{Epsilon: 1, Delta: 1e-5}, 2); err == nil {
-		t.Error("two releases were calibrated to the certificate of one")
-	}
+	must.Err(CalibrateGaussian(c, Budget{Epsilon: 1, Delta: 1e-5}, 2))(t, "two releases were calibrated to the certificate of one")
 	must.Equal[account.Event](t, (Gaussian{Sigma: 1}).Event(c), account.NonPrivateEvent{}, "noise on another grid")
 }
 
@@ -120,9 +118,7 @@ func TestSessionOfHiddenSteps(t *testing.T) {
 	wantRefused(t, "another grid", x, early.HiddenStep(x, c, Gaussian{Sigma: m.Sigma, Grid: 2 * m.Grid}), ErrUnplanned)
 	x = []float64{1}
 	wantRefused(t, "less noise", x, early.HiddenStep(x, c, Gaussian{Sigma: m.Sigma / 2, Grid: m.Grid}), ErrUnplanned)
-	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{plan[0], plan[0]}); err == nil {
-		t.Error("a plan with one state twice was accepted")
-	}
+	must.Err(NewPublicSession(NewSeededSource(1), []account.Event{plan[0], plan[0]}))(t, "a plan with one state twice was accepted")
 	plain := testCertificate(t)
 	g := Gaussian{Sigma: 1}
 	s2 := must.Get(NewPublicSession(NewSeededSource(4), []account.Event{g.Event(plain)}))(t)
@@ -138,16 +134,12 @@ func testCertificate(t *testing.T) Certificate {
 func TestConvergentEvent(t *testing.T) {
 	e := account.ConvergentEvent{Gap: 0.01, Contraction: 1, Diameter: 2, Sigma: 0.3, Grid: 0x1p-30, Steps: 1000}
 	var a account.GDP
-	if err := a.Compose(e); err != nil || math.Abs(a.Mu()/account.ConvergentMu(0.01, 1, 2, 1000, 0.3)-1) > 1e-14 {
-		t.Errorf("mu %v (%v)", a.Mu(), err)
-	}
+	must.Do(t, a.Compose(e))
+	must.Near(t, a.Mu()*0.3/account.ConvergentSensitivity(0.01, 1, 2, 1000), 1, 1e-14, "mu")
 	if !strings.Contains(e.String(), "1000 hidden") {
 		t.Error(e)
 	}
-	raw, err := account.Encode(e)
-	if err != nil || account.Decode(raw) != e {
-		t.Errorf("%s reads back as %v (%v)", raw, account.Decode(raw), err)
-	}
+	must.Equal[account.Event](t, account.Decode(must.Get(account.Encode(e))(t)), e, "read back")
 	for _, bad := range []account.ConvergentEvent{{}, {Gap: 0.01, Contraction: 1.1, Diameter: 2, Sigma: 1, Grid: 1, Steps: 1}, {Gap: 0.01, Contraction: 1, Diameter: math.Inf(1), Sigma: 1, Grid: 1, Steps: 1}, {Gap: 0.01, Contraction: 1, Diameter: 1, Sigma: 1, Steps: 1}, {Gap: 0.01, Contraction: 1, Diameter: 1, Sigma: 1, Grid: 1}} {
 		if err := a.Compose(bad); err == nil || errors.Is(err, account.ErrUnsupported) {
 			t.Errorf("%+v: %v", bad, err)
@@ -185,7 +177,7 @@ func TestConvergenceNeedsTheGrid(t *testing.T) {
 			t.Errorf("seed %d: on the grid %v and %v", seed, a, b)
 		}
 	}
-	if mu := account.ConvergentMu(gap, 1, 2, steps, 0.5); told < 100 || account.GDPDelta(0, mu) > 1e-6 {
+	if mu := account.ConvergentSensitivity(gap, 1, 2, steps) / 0.5; told < 100 || account.GDPDelta(0, mu) > 1e-6 {
 		t.Errorf("the control: %d of 200 runs off the grid told apart, where the theorem for exact noise says delta(0) <= %.3g", told, account.GDPDelta(0, mu))
 	}
 }

@@ -81,9 +81,7 @@ func TestReleaseCounts(t *testing.T) {
 	plan := append(sessionPlan(2), account.GaussianEvent{Sensitivity: 0.125, Sigma: 0.5})
 	s := must.Get(NewPublicSession(NewSeededSource(1), plan))(t)
 	for i := range 3 {
-		if err := s.Release([]float64{1}, sessionCert, sessionMech); err != nil {
-			t.Fatalf("release %d of 3: %v", i+1, err)
-		}
+		must.Do(t, s.Release([]float64{1}, sessionCert, sessionMech), "release ", i+1, " of 3")
 	}
 	x := []float64{1}
 	wantRefused(t, "fourth of three", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)
@@ -143,19 +141,14 @@ func TestReleaseExact(t *testing.T) {
 		"public data, non-private event": public(account.NonPrivateEvent{}),
 	} {
 		x := []float64{1, 2}
-		if err := s.ReleaseExact(x); err != nil || !slices.Equal(x, []float64{1, 2}) {
-			t.Errorf("%s: %v, x = %v; want x unchanged", name, err, x)
-		}
+		must.Do(t, s.ReleaseExact(x))
+		must.Same(t, x, []float64{1, 2}, "%s: x", name)
 	}
 }
 
 func TestPublicSession(t *testing.T) {
 	s := must.Get(NewPublicSession(NewSeededSource(1), []account.Event{account.PublicEvent{}}))(t)
-	for _, warning := range []string{"no budget was charged", "noise is not secret"} {
-		if !strings.Contains(strings.Join(s.Receipt().Warnings, "\n"), warning) {
-			t.Errorf("warnings %q, want %q", s.Receipt().Warnings, warning)
-		}
-	}
+	must.Contain(t, strings.Join(s.Receipt().Warnings, "\n"), "no budget was charged", "noise is not secret")
 	if s.Receipt().Run != "" || s.Receipt().Seq != 0 {
 		t.Errorf("receipt %+v, want no charge", s.Receipt())
 	}
@@ -163,9 +156,7 @@ func TestPublicSession(t *testing.T) {
 	wantRefused(t, "unplanned", x, s.Release(x, sessionCert, sessionMech), ErrUnplanned)
 	must.Err(NewPublicSession(nil, []account.Event{account.PublicEvent{}}))(t, "a session without a source was made")
 	must.Err(NewPublicSession(NewSeededSource(1), nil))(t, "a session without a plan was made")
-	if _, err := NewPublicSession(NewSeededSource(1), []account.Event{account.UnknownEvent{Kind: "x"}}); err == nil {
-		t.Error("a session for an unknown event was made")
-	}
+	must.Err(NewPublicSession(NewSeededSource(1), []account.Event{account.UnknownEvent{Kind: "x"}}))(t, "a session for an unknown event was made")
 	deep := account.Event(account.PublicEvent{})
 	for range account.MaxDepth + 2 {
 		deep = account.ComposedEvent{Events: []account.Event{deep}}
@@ -177,9 +168,7 @@ func TestPublicSession(t *testing.T) {
 func TestSessionDrawsFromItsSource(t *testing.T) {
 	s := must.Get(NewPublicSession(NewSeededSource(3), []account.Event{account.PublicEvent{}}))(t)
 	src := NewSeededSource(3)
-	if got, want := s.Permutation(20), src.Permutation(20); !slices.Equal(got, want) {
-		t.Errorf("permutation %v, want %v", got, want)
-	}
+	must.Same(t, s.Permutation(20), src.Permutation(20), "permutation")
 	got, want := make([]float64, 3), make([]float64, 3)
 	s.UniformBall(got, 2)
 	src.UniformBall(want, 2)
@@ -221,13 +210,10 @@ func TestSkip(t *testing.T) {
 	must.Do(t, release(s, 2))
 	must.Same(t, s.Releases(), []int{1, 0}, "releases")
 	for _, bad := range [][]int{nil, {1}, {4, 0}, {0, 2}, {-1, 0}, {0, 0, 0}} {
-		if err := s.Skip(bad); !errors.Is(err, ErrUnplanned) {
-			t.Errorf("%v was skipped: %v", bad, err)
-		}
+		must.FailDo(t, s.Skip(bad), ErrUnplanned, bad, " was skipped")
 	}
-	if err := s.Skip([]int{2, 1}); err != nil || !slices.Equal(s.Releases(), []int{3, 1}) {
-		t.Errorf("%v, releases %v", err, s.Releases())
-	}
+	must.Do(t, s.Skip([]int{2, 1}))
+	must.Same(t, s.Releases(), []int{3, 1}, "releases")
 	must.FailDo(t, release(s, 4), ErrUnplanned, "a skipped release was made")
 	must.CheckDo(t, release(s, 2), "the last one")
 	must.FailDo(t, release(s, 2), ErrUnplanned, "one too many")

@@ -102,16 +102,12 @@ func TestChoiceOfNeighbours(t *testing.T) {
 	rate, defect := epsilon/float64(2*sensitivity), epsilon/float64(sensitivity)
 	must.Within(t, worst(rate), 0.9*epsilon, epsilon*(1+1e-12), "a choice moves by, want at most %v and nearly as much",
 		epsilon)
-	if got := worst(defect); got <= epsilon {
-		t.Errorf("with s in the place of 2 s a choice moves by %v only", got)
-	}
+	must.Above(t, worst(defect), epsilon, "with s in the place of 2 s a choice moves by")
 	for _, scores := range [][]int64{{0, 4}, {4, 0, 1}, {-2, 2, 0, 2}} {
 		counts := choices(t, scores, certificate, epsilon, trials)
 		must.CheckDo(t, privtest.CheckMultinomial(counts, choiceLaw(scores, rate), 1e-6), "the session's choices of ",
 			scores)
-		if err := privtest.CheckMultinomial(counts, choiceLaw(scores, defect), 1e-6); err == nil {
-			t.Errorf("the choices of %v are not told from those with s in the place of 2 s", scores)
-		}
+		must.ErrDo(t, privtest.CheckMultinomial(counts, choiceLaw(scores, defect), 1e-6), "the choices of %v are not told from those with s in the place of 2 s", scores)
 	}
 }
 

@@ -113,13 +113,9 @@ func TestUniformBall(t *testing.T) {
 	for _, d := range []int{1, 3, 20} {
 		norms, first := sample(d, func(x []float64) { src.UniformBall(x, radius) })
 		for _, r := range norms {
-			if r > radius*(1+1e-14) {
-				t.Errorf("d = %d: norm %v", d, r)
-			}
+			must.AtMost(t, r, radius*(1+1e-14), "d = %d: norm", d)
 		}
-		if err := privtest.CheckCDF(norms, func(r float64) float64 { return math.Pow(r/radius, float64(d)) }, alpha); err != nil {
-			t.Errorf("d = %d: norm: %v", d, err)
-		}
+		must.CheckDo(t, privtest.CheckCDF(norms, func(r float64) float64 { return math.Pow(r/radius, float64(d)) }, alpha), "d = ", d, ": norm")
 		if d == 3 {
 			must.CheckDo(t, privtest.CheckCDF(first, coordinateCDF3, alpha))
 		}

@@ -1,7 +1,6 @@
 package privacy
 
 import (
-	"errors"
 	"math"
 	"math/big"
 	"testing"
@@ -41,14 +40,10 @@ func TestSquareRootToeplitz(t *testing.T) {
 				t.Fatalf("%d rows: c_%d = %v, binom(2j, j)/4^j = %v", rows, j, c, want)
 			}
 		}
-		if most := 24; len(f.Decay) > most {
-			t.Errorf("%d rows take %d exponentials", rows, len(f.Decay))
-		}
+		must.AtMost(t, len(f.Decay), 24, "%d rows take", rows)
 	}
 	for _, rows := range []int{-1, 0, 1, maxToeplitzRows + 1} {
-		if _, err := SquareRootToeplitz(rows); !errors.Is(err, errCertificate) {
-			t.Errorf("%d rows: %v", rows, err)
-		}
+		must.Fail(SquareRootToeplitz(rows))(t, errCertificate, rows, " rows")
 	}
 	for name, f := range map[string]*ToeplitzFactor{
 		"a negative weight": {Weight: []float64{-1}, Decay: []float64{0.5}},

@@ -116,7 +116,7 @@ func New(o Options) (*Plan, error) {
 
 func (o Options) validate() error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: clusters: %s", algorithms.ErrAssumption, fmt.Sprintf(format, args...))
+		return algorithms.Refused("clusters", ": "+format, args...)
 	}
 	if err := o.Budget.Validate(); err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
@@ -100,9 +99,11 @@ func New(o Options) (*Plan, error) {
 		rows = slices.Concat(rows, r.Training.Releases.Of(name), out.held.Releases.Of(name))
 		delta = max(delta, r.Training.Spec.Budget.Delta)
 		objective += fmt.Sprintf("; split %d: %s", r.Split, r.Training.Objective)
-		for _, text := range slices.Concat(r.Training.Guarantee.Assumptions, out.held.Guarantee.Assumptions) {
-			if text != unit.Assumption && !slices.Contains(rests, text) && !strings.HasPrefix(text, "public: n = ") {
-				rests = append(rests, text)
+		for _, g := range []privacy.Guarantee{r.Training.Guarantee, out.held.Guarantee} {
+			for i, text := range g.Assumptions { // the first one states the public numbers of one run
+				if i > 0 && text != unit.Assumption && !slices.Contains(rests, text) {
+					rests = append(rests, text)
+				}
 			}
 		}
 	}

@@ -75,9 +75,7 @@ func TestPrivateCurveOfNeighbours(t *testing.T) {
 		}
 		return c.Job(r.Subset(order))
 	}
-	if worst := furthest(t, data, neighbours, byLabel); worst <= 1 {
-		t.Errorf("a split by labels moves a release by %.3g of its certificate only", worst)
-	}
+	must.Above(t, furthest(t, data, neighbours, byLabel), 1, "a split by labels moves a release by")
 }
 
 func TestPrivateCurveChargesEveryRelease(t *testing.T) {

@@ -2,7 +2,6 @@ package evaluate
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -42,16 +41,17 @@ func (p *Plan) differenceReleases(add func(name string, coordinates int, share f
 // validateCompared returns an error for options that cannot be used with two models.
 func (o Options) validateCompared() error {
 	if o.Loss != nil || len(o.Thresholds)+len(o.At)+len(o.Classifiers) > 0 {
-		return fmt.Errorf("%w: evaluation: two models are compared only by their AUC; leave out thresholds, "+
-			"classifiers and loss", algorithms.ErrAssumption)
+		return algorithms.Refused("evaluation", ": two models are compared only by their AUC; leave out thresholds, "+
+			"classifiers and loss")
 	}
 	if o.PersonRows > 0 {
-		return fmt.Errorf("%w: evaluation: the difference of two models compares rows, but the records are persons with "+
-			"several rows; evaluate each model alone, which charges both evaluations", algorithms.ErrAssumption)
+		return algorithms.Refused("evaluation",
+			": the difference of two models compares rows, but the records are persons with "+
+				"several rows; evaluate each model alone, which charges both evaluations")
 	}
 	if o.Records > mostCompared {
-		return fmt.Errorf("%w: evaluation: there are %d records, but two models are compared on at most 2^25 records",
-			algorithms.ErrAssumption, o.Records)
+		return algorithms.Refused("evaluation", ": there are %d records, but two models are compared on at most 2^25 records",
+			o.Records)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -112,15 +111,9 @@ func TestIntervalsCover(t *testing.T) {
 		}
 		// 95 % with five standard errors.
 		least := 0.95 - 5*math.Sqrt(0.05*0.95/float64(repeats))
-		if c := float64(auc) / float64(repeats); c < least {
-			t.Errorf("delta %v, persons %v: the intervals of the AUC cover it in %v of the runs", delta, o.PersonRows > 0, c)
-		}
-		if c := float64(sensitivity) / float64(repeats); c < least {
-			t.Errorf("delta %v: the intervals of a sensitivity cover it in %v of the runs", delta, c)
-		}
-		if width > 0.2 {
-			t.Errorf("delta %v: mean width %v", delta, width)
-		}
+		must.AtLeast(t, float64(auc)/float64(repeats), least, "delta %v, persons %v: the intervals of the AUC cover it in", delta, o.PersonRows > 0)
+		must.AtLeast(t, float64(sensitivity)/float64(repeats), least, "delta %v: the intervals of a sensitivity cover it in", delta)
+		must.AtMost(t, width, 0.2, "delta %v: mean width", delta)
 	}
 }
 
@@ -186,9 +179,7 @@ func TestPlansThatAreRefused(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		if p, err := evaluate.New(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, %v", want, p, err)
-		}
+		must.Fail(evaluate.New(o))(t, want)
 	}
 }
 
@@ -205,9 +196,7 @@ func TestHugeScoresHaveFigures(t *testing.T) {
 		} {
 			p, err := evaluate.New(o)
 			if err != nil {
-				if size < 0x1p1000 {
-					t.Errorf("%v: %v", size, err)
-				}
+				must.AtLeast(t, size, 0x1p1000, "%v: %v", size, err)
 				continue
 			}
 			d := normalScores(n, n/2, 1, 5)

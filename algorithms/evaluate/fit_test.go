@@ -51,9 +51,7 @@ func TestFiguresAgree(t *testing.T) {
 			reported += f.AUCNoise * f.AUCNoise / repeats
 		}
 		sampling := 0.25 / float64(o.Records/3) // more than that of these records
-		if square > 1.5*(reported+sampling) {
-			t.Errorf("n = %d: root mean square error %v of the AUC, noise %v", o.Records, math.Sqrt(square), math.Sqrt(reported))
-		}
+		must.AtMost(t, square, 1.5*(reported+sampling), "n = %d: root mean square error %v of the AUC, noise %v", o.Records, math.Sqrt(square), math.Sqrt(reported))
 	}
 }
 

@@ -157,9 +157,7 @@ func TestDefectsOfCellsAreFound(t *testing.T) {
 			return v
 		},
 	} {
-		if got := worst(3, query, false); got <= math.Sqrt2*(1+1e-9) {
-			t.Errorf("%s: moves by %v only", name, got)
-		}
+		must.Above(t, worst(3, query, false), math.Sqrt2*(1+1e-9), "%s: moves by", name)
 	}
 }
 

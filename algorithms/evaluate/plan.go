@@ -162,7 +162,7 @@ func New(o Options) (*Plan, error) {
 
 func (o Options) validate() error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: evaluation: %s", algorithms.ErrAssumption, fmt.Sprintf(format, args...))
+		return algorithms.Refused("evaluation", ": "+format, args...)
 	}
 	if err := o.Budget.Validate(); err != nil {
 		return err

@@ -301,9 +301,7 @@ func (f *fixture) check(t testing.TB, c cell, e crash.Ended) {
 	}
 	var next crash.Ended
 	if info, err := os.Stat(f.in(stateName)); err == nil {
-		if info.Mode().Perm() != 0o600 {
-			t.Errorf("the state has mode %v", info.Mode())
-		}
+		must.Equal(t, info.Mode().Perm(), 0o600, "the state has mode %v", info.Mode())
 		if charges > 0 {
 			f.run(t, f.stream()...).Want(t, "a start over the state", exitInput, "resume the stream, or name another file")
 		}

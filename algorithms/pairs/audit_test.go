@@ -93,9 +93,7 @@ func TestAuditOfEveryVariant(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := attacked(t, planOf(t, s), 0, 6_000)
-			if r.Move < 0.99 {
-				t.Errorf("the exact vectors move %v of the certificate, want almost all of it", r.Move)
-			}
+			must.AtLeast(t, r.Move, 0.99, "the exact vectors move %v of the certificate, want almost all of it", r.Move)
 			holds(t, r)
 		})
 	}
@@ -146,9 +144,7 @@ func TestSeededDefectsOfPairsAreCaught(t *testing.T) {
 		t.Errorf("half the noise: %+v for epsilon %v", r.Bounds, r.Epsilon)
 	}
 	// Individuals above the cap are refused where the unit is one of them.
-	if _, err := audit.WorstPairs(context.Background(), planOf(t, star(pairs.Individual, 1)), 3); err == nil {
-		t.Error("an individual above the degree cap was accepted")
-	}
+	must.Err(audit.WorstPairs(context.Background(), planOf(t, star(pairs.Individual, 1)), 3))(t, "an individual above the degree cap was accepted")
 }
 
 // poissonStar is a training by Poisson batches, half of the pairs each, whose noise is for

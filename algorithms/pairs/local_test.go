@@ -2,7 +2,6 @@ package pairs_test
 
 import (
 	"context"
-	"errors"
 	"math"
 	"path/filepath"
 	"testing"
@@ -111,13 +110,9 @@ func TestLocalRuns(t *testing.T) {
 			t.Fatalf("ledger: %v %v", entries, err)
 		}
 		if method == pairs.Input {
-			if _, err := pairs.Run(context.Background(), data, nil, p, o); !errors.Is(err, pairs.ErrPlan) {
-				t.Errorf("a plan by class was run without classes: %v", err)
-			}
+			must.Fail(pairs.Run(context.Background(), data, nil, p, o))(t, pairs.ErrPlan, "a plan by class was run without classes")
 			classes[0] = 1 - classes[0]
-			if _, err := pairs.Run(context.Background(), data, classes, p, o); !errors.Is(err, pairs.ErrPlan) {
-				t.Errorf("classes that do not give the labels were accepted: %v", err)
-			}
+			must.Fail(pairs.Run(context.Background(), data, classes, p, o))(t, pairs.ErrPlan, "classes that do not give the labels were accepted")
 		}
 		return meanLoss(data, r.Weights)
 	}

@@ -63,9 +63,7 @@ func TestMechanisms(t *testing.T) {
 		must.Near(t, m.RMS/want[m.Name], 1, 2e-4, "%s: %v, want %v", m.Name, m.RMS, want[m.Name])
 		delete(want, m.Name)
 	}
-	if len(want) > 0 {
-		t.Errorf("missing: %v", want)
-	}
+	must.AtMost(t, len(want), 0, "missing: %v", want)
 	s.Budget.Delta, s.Sampling = 1e-5, pairs.Poisson
 	p = must.Get(s.Plan())(t)
 	must.Err(p.Mechanisms())(t, "Poisson batches are compared")

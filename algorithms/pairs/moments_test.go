@@ -104,9 +104,7 @@ func TestMomentsOfPairsLearn(t *testing.T) {
 				most = max(most, length)
 			}
 		}
-		if !(along > 3*most) {
-			t.Errorf("%s: the feature that tells groups apart weighs %v, others up to %v", mode, along, most)
-		}
+		must.Above(t, along, 3*most, "%s: the feature that tells groups apart weighs %v, others up to %v", mode, along, most)
 		for _, e := range g.Pairs() {
 			for row := range s.Dim {
 				var v float64

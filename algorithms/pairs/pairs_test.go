@@ -163,20 +163,14 @@ func adversarial(t *testing.T, mode algorithms.Mode) (epsilonReached float64, p 
 func TestAdversarialPair(t *testing.T) {
 	reached, p := adversarial(t, algorithms.Certified)
 	must.Within(t, reached, 0.3, 0.4*(1+1e-9), "certified: the adversarial pair reaches epsilon ... of 0.4")
-	if p.Guarantee.Epsilon > 0.4 {
-		t.Errorf("certified: epsilon %v of 0.4", p.Guarantee.Epsilon)
-	}
+	must.AtMost(t, p.Guarantee.Epsilon, 0.4, "certified: epsilon")
 	reached, p = adversarial(t, algorithms.Paper)
-	if reached < 14*0.4 {
-		t.Errorf("printed: the adversarial pair reaches %v, want about 16 times 0.4", reached)
-	}
+	must.AtLeast(t, reached, 14*0.4, "printed: the adversarial pair reaches")
 	g := p.Guarantee
 	if math.Abs(g.Epsilon-16*0.4) > 1e-9 || g.Claim == nil || g.Claim.Holds || g.Claim.Epsilon != 0.4 {
 		t.Errorf("printed: the report says %+v, want d' epsilon = 6.4 and a claim that does not hold", g)
 	}
-	if reached > g.Epsilon {
-		t.Errorf("printed: epsilon %v is exceeded by %v", g.Epsilon, reached)
-	}
+	must.AtMost(t, reached, g.Epsilon, "printed: epsilon")
 }
 
 func TestPlansRefuse(t *testing.T) {

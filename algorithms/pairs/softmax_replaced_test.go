@@ -72,9 +72,7 @@ func TestReplacedPairsOfASoftmaxMoveWithinTheCertificate(t *testing.T) {
 						x, y, theta, now = x2, y2, w, v
 					}
 				}
-				if now > 1 {
-					t.Errorf("%s at %g, %d pairs, %v: a replaced pair moves the release by %v of what is accounted for", loss.Name(), loss.Temperature, m, hidden, now)
-				}
+				must.AtMost(t, now, 1, "%s at %g, %d pairs, %v: a replaced pair moves the release by %v of what is accounted for", loss.Name(), loss.Temperature, m, hidden, now)
 				best[loss.Name()] = max(best[loss.Name()], now)
 			}
 		}

@@ -176,9 +176,7 @@ func TestPairsOfASoftmaxAddUp(t *testing.T) {
 			for k, v := range after {
 				moved = math.Hypot(moved, v-before[k])
 			}
-			if bound := float64(j) * p.Certificate().Sensitivity(); moved/s.Clip/float64(s.Batch) > bound {
-				t.Errorf("%d pairs move the release by %v, certified %v", j, moved/s.Clip/float64(s.Batch), bound)
-			}
+			must.AtMost(t, moved/s.Clip/float64(s.Batch), float64(j)*p.Certificate().Sensitivity(), "%d pairs move the release by", j)
 		}
 		// The last pair is in no batch here.
 		y := slices.Clone(x)
@@ -186,9 +184,8 @@ func TestPairsOfASoftmaxAddUp(t *testing.T) {
 			y[k] = r.NormFloat64()
 		}
 		again := make([]float64, len(before))
-		if err := ownSoftmax(t, p, y)(context.Background(), again, s.Network.Start, 0, base, s.Clip); err != nil || !slices.Equal(before, again) {
-			t.Errorf("a pair that is in no batch changes its bits (%v)", err)
-		}
+		must.Do(t, ownSoftmax(t, p, y)(context.Background(), again, s.Network.Start, 0, base, s.Clip))
+		must.Same(t, before, again, "a pair that is in no batch changes its bits")
 	}
 }
 
@@ -232,15 +229,9 @@ func TestSoftmaxPlan(t *testing.T) {
 	if got := p.Certificate().ExactSensitivity() * 150; !(got < limit && got > 0.99*limit) {
 		t.Errorf("sensitivity %v, want a little below %v", got, limit)
 	}
-	if share := p.Certificate().RoundoffShare(); !(share < 1e-4) {
-		t.Errorf("roundoff is %v of the sensitivity", share)
-	}
+	must.Below(t, p.Certificate().RoundoffShare(), 1e-4, "roundoff is")
 	text := p.Report().Text()
-	for _, want := range []string{"the softmax of the added pair and, at temperature", "each cosine is clipped to 0.5", "infonce with temperature 1", "mlp 4-8-2 tanh", "stays secret"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the report lacks %q:\n%s", want, text)
-		}
-	}
+	must.Contain(t, text, "the softmax of the added pair and, at temperature", "each cosine is clipped to 0.5", "infonce with temperature 1", "mlp 4-8-2 tanh", "stays secret")
 	other := s
 	net := *s.Network
 	net.Start = slices.Clone(net.Start)

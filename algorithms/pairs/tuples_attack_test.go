@@ -166,9 +166,7 @@ func TestTupleDefectsAreCaught(t *testing.T) {
 		b.classes[0] = 1 - b.classes[0]
 		worst = max(worst, tupleMove(t, p, a, b, defects[byClasses]))
 	}
-	if worst <= p.Certificate().Sensitivity() {
-		t.Errorf("tuples that depend on classes move the releases by %v at most, certified %v", worst, p.Certificate().Sensitivity())
-	}
+	must.Above(t, worst, p.Certificate().Sensitivity(), "tuples that depend on classes move the releases by")
 	all := worstCases(2, 3)["all pairs"]
 	wrong := privacy.PairGroup{Group: 1, Batch: 36, Batches: 1, Epochs: all.spec.Epochs}
 	c := must.Get(wrong.Certify())(t)

@@ -59,9 +59,7 @@ func TestAuditOfTuples(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := attackTuples(t, tuplePlan(t, s), sizes.Of(3_500, 6_000))
-			if r.Move < 0.99 {
-				t.Errorf("the exact vectors move %v of the certificate, want almost all of it", r.Move)
-			}
+			must.AtLeast(t, r.Move, 0.99, "the exact vectors move %v of the certificate, want almost all of it", r.Move)
 			holds(t, r)
 		})
 	}

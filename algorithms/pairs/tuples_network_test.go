@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -57,9 +56,7 @@ func TestNetworkTuplesStayWithinTheCertificate(t *testing.T) {
 	for name, s := range networkVariants(t) {
 		closest = max(closest, everyRecord(t, name, tuplePlan(t, s), r))
 	}
-	if closest < 0.5 {
-		t.Errorf("the certificates are never used by more than %v", closest)
-	}
+	must.AtLeast(t, closest, 0.5, "the certificates are never used by more than")
 }
 
 // networkWorst are neighbours whose clipped terms are opposite: a class is turned.
@@ -215,11 +212,7 @@ func TestNetworkTupleRuns(t *testing.T) {
 		t.Error("a plan with another start has the same objective: a resumed run could mix them")
 	}
 	text := p.Report().Text()
-	for _, want := range []string{"mlp 3-8-2 tanh, 48 parameters", "public start of seed 3", "adam, momentum 0.9; linear steps", "the parameters of the network after each of 40 batches"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the report lacks %q:\n%s", want, text)
-		}
-	}
+	must.Contain(t, text, "mlp 3-8-2 tanh, 48 parameters", "public start of seed 3", "adam, momentum 0.9; linear steps", "the parameters of the network after each of 40 batches")
 }
 
 // What a run keeps after each step is all that the next one depends on.

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"dyad/algorithms"
@@ -126,9 +125,7 @@ func everyRecord(t *testing.T, name string, p *pairs.Plan, r *rand.Rand) (closes
 // Replacing one individual moves all releases together by no more than the certificate, in every variant.
 func TestReplacingARecordStaysWithinTheTupleCertificate(t *testing.T) {
 	for name, s := range tupleVariants() {
-		if closest := everyRecord(t, name, tuplePlan(t, s), rand.New(rand.NewPCG(5, 5))); closest < 0.2 {
-			t.Errorf("%s: the certificate is never used by more than %v", name, closest)
-		}
+		must.AtLeast(t, everyRecord(t, name, tuplePlan(t, s), rand.New(rand.NewPCG(5, 5))), 0.2, "%s: the certificate is never used by more than", name)
 	}
 }
 
@@ -259,10 +256,6 @@ func TestTupleReports(t *testing.T) {
 		{allPairsSpec(), []string{"all-pairs, certified mode", fmt.Sprintf("all %d of 30", 30*29/2), "kappa = 29"}},
 	} {
 		text := tuplePlan(t, c.spec).Report().Text()
-		for _, want := range c.want {
-			if !strings.Contains(text, want) {
-				t.Errorf("the report lacks %q:\n%s", want, text)
-			}
-		}
+		must.Contain(t, text, c.want...)
 	}
 }

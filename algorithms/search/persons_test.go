@@ -96,9 +96,7 @@ func TestSearchPlansPersons(t *testing.T) {
 			t.Errorf("%s: sensitivity %v for epsilon %v, of rows %v for %v", p.Options.Road, p.rank.Sensitivity(), p.choice, rows.rank.Sensitivity(), rows.choice)
 		}
 		r := recordsOf(make([]record, 50), func(int) []float64 { return []float64{0} })
-		if _, err := algorithms.Execute(context.Background(), p.Job(r), algorithms.Options{Public: true}); err == nil {
-			t.Errorf("%s: rows were searched by a plan of persons", p.Options.Road)
-		}
+		must.Err(algorithms.Execute(context.Background(), p.Job(r), algorithms.Options{Public: true}))(t, "%s: rows were searched by a plan of persons", p.Options.Road)
 		r.First = []int{0, 50}
 		must.Err(algorithms.Execute(context.Background(), rows.Job(r), algorithms.Options{Public: true}))(t, "%s: persons were searched by a plan of rows", p.Options.Road)
 	}

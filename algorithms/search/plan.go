@@ -1,7 +1,6 @@
 package search
 
 import (
-	"fmt"
 	"math"
 
 	"dyad/algorithms"
@@ -113,7 +112,7 @@ func New(o Options) (*Plan, error) {
 
 func (o Options) validate() error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: search: %s", algorithms.ErrAssumption, fmt.Sprintf(format, args...))
+		return algorithms.Refused("search", ": "+format, args...)
 	}
 	if err := o.Budget.Validate(); err != nil {
 		return err

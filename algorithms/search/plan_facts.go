@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"dyad/algorithms"
@@ -52,15 +53,9 @@ func (p *Plan) promise() error {
 		g.Derivation += "; the rank sum of persons has the same sensitivity, and its integer part has the same " +
 			"sensitivity, too (docs/theory.md#person-figures)"
 	}
-	if len(p.Trainings) > 0 { // the assumptions of the trainings, which differ only in their constants
-		seen := map[string]bool{}
-		for _, t := range p.Trainings {
-			for _, a := range t.Guarantee.Assumptions {
-				if strings.HasPrefix(a, "constants of loss") && !seen[a] {
-					seen[a] = true
-					g.Assumptions = append(g.Assumptions, a)
-				}
-			}
+	for _, t := range p.Trainings { // the assumptions of the trainings, which differ only in their constants
+		if a := t.Constants(); a != "" && !slices.Contains(g.Assumptions, a) {
+			g.Assumptions = append(g.Assumptions, a)
 		}
 	}
 	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, p.Releases); err != nil {

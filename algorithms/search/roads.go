@@ -104,8 +104,7 @@ func (p *Plan) trainings(b privacy.Budget) error {
 // planChoice plans an epsilon-DP choice.
 func (p *Plan) planChoice(epsilon float64) error {
 	if p.choice = privacy.ChoiceEpsilon(epsilon); !(p.choice > 0) {
-		return fmt.Errorf("%w: search: epsilon %v of the choice is below 2^-20; give a larger epsilon",
-			algorithms.ErrAssumption, epsilon)
+		return algorithms.Refused("search", ": epsilon %v of the choice is below 2^-20; give a larger epsilon", epsilon)
 	}
 	p.Releases = algorithms.Releases{{Name: "choice", Coordinates: 1, Certificate: p.rank,
 		Cost: account.PureEvent{Epsilon: p.choice}}}
@@ -147,8 +146,8 @@ func (p *Plan) planCompose() error {
 			return p.distinct()
 		}
 	}
-	return fmt.Errorf("%w: search: the trainings cannot be composed within epsilon %g; choose algorithms with "+
-		"Gaussian noise", algorithms.ErrAssumption, b.Epsilon)
+	return algorithms.Refused("search", ": the trainings cannot be composed within epsilon %g; choose algorithms with "+
+		"Gaussian noise", b.Epsilon)
 }
 
 // errJoint is the error of composing trainings with releases that a session cannot distinguish.
@@ -223,7 +222,7 @@ func (p *Plan) planStopping() error {
 	}
 	whole := stoppingMu(b, p.Options.Runs)
 	if whole == 0 {
-		return fmt.Errorf("%w: search: no noise makes random stopping (%g, %g)-DP", algorithms.ErrAssumption,
+		return algorithms.Refused("search", ": no noise makes random stopping (%g, %g)-DP",
 			b.Epsilon, b.Delta)
 	}
 	mu := whole * (1 - 1e-9) // leaves room for rounding errors of the trainings

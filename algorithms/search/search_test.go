@@ -72,10 +72,7 @@ func TestSearchKeepsItsBudget(t *testing.T) {
 					if b.Delta == 0 && road == RandomStopping {
 						continue
 					}
-					p, err := New(Options{Records: n, Budget: b, Settings: toys(k), Road: road})
-					if err != nil {
-						t.Fatalf("n %d, %v, %d settings, %q: %v", n, b, k, road, err)
-					}
+					p := must.Get(New(Options{Records: n, Budget: b, Settings: toys(k), Road: road}))(t, "n ", n, ", ", b, ", ", k, " settings, ", road)
 					var total account.Total
 					for _, e := range p.Events() {
 						must.Do(t, total.Compose(e))
@@ -213,9 +210,7 @@ func TestSearchFindsTheBest(t *testing.T) {
 					"AUC")
 			}
 		}
-		if right < trials*3/4 {
-			t.Errorf("%s finds the best in %d of %d searches", p.Options.Road, right, trials)
-		}
+		must.AtLeast(t, right, trials*3/4, "%s finds the best in %d of %d searches", p.Options.Road, right, trials)
 	}
 }
 

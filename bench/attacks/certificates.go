@@ -110,7 +110,7 @@ func certificates() []recomputed {
 				pick(rng, math.Inf(1), scale(rng)), 1+rng.IntN(100)
 			sigma := scale(rng)
 			return convergent(gap, c, diameter, count).over(num(sigma)),
-				account.ConvergentMu(gap, c, diameter, count, sigma), nil
+				account.ConvergentSensitivity(gap, c, diameter, count) / sigma, nil
 		}},
 		{"PairGroup", func(rng *rand.Rand) (exact, float64, error) {
 			g := privacy.PairGroup{Group: 1 + rng.IntN(50), Batch: 1 + rng.IntN(999), Batches: 1 + rng.IntN(60),

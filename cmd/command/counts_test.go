@@ -12,8 +12,9 @@ import (
 	"dyad/internal/must"
 )
 
-// refusal is a place in the source that refuses an input or a combination of options.
-var refusal = regexp.MustCompile(`\b(?:badInput|input\.Errorf)\(|\("%w[^\n]*ErrAssumption`)
+// refusal is a place in the source that refuses an input or a combination of options. All refusals of algorithms count
+// now; before, the 23 of 67 that stood in one line did, and the limit was 300.
+var refusal = regexp.MustCompile(`\b(?:badInput|input\.Errorf|lossError|Refused)\(`)
 
 // grouped are the sections of flags that the help of each command lists by name, in one line: the page "dyad help charge" and its like
 // explain them once. As options of a command these flags are counted as one.
@@ -84,7 +85,7 @@ func TestThereIsLessToRead(t *testing.T) {
 	for what, most := range map[string]int{
 		"commands": 57, "commands in front": 14, "commands by their old name": 13,
 		"flags of all commands": 447, "names of flags": 122, "keys of all commands": 373, "names of keys": 127,
-		"texts of options in docs/commands.md": 380, "refusals": 300, "bytes of docs/commands.md": 97_800,
+		"texts of options in docs/commands.md": 380, "refusals": 319, "bytes of docs/commands.md": 97_800,
 	} {
 		t.Logf("%6d %s", counts[what], what)
 		if counts[what] > most || counts[what] < most*9/10 {

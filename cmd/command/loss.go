@@ -2,7 +2,7 @@ package command
 
 import (
 	"cmp"
-	"strings"
+	"errors"
 
 	lib "dyad"
 	"dyad/engine"
@@ -21,10 +21,8 @@ func (f lossFlags) named() bool { return f.Loss != "" || f.LossParam != nil || f
 // definition returns the loss described by the flags.
 func (f lossFlags) definition() (lib.Loss, error) {
 	l, err := lib.NewLoss(cmp.Or(f.Loss, "logistic"), f.LossParam, f.LossClip)
-	if err != nil {
-		if text, ok := strings.CutPrefix(err.Error(), "engine: loss"); ok {
-			err = badInput("--loss%s", text)
-		}
+	if wrong, ok := errors.AsType[*engine.LossError](err); ok {
+		err = badInput("--loss%s", wrong.Why)
 	}
 	return l, err
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -37,6 +38,7 @@ type lossAlgorithm struct {
 	Name    string `json:"name"`
 	Applies bool   `json:"applies"`
 	Reason  string `json:"reason,omitempty"`
+	why     string // Reason without the name of the algorithm
 }
 
 // lossFacts returns the proved constants of a loss.
@@ -81,14 +83,7 @@ func (f lossFlags) scalarLoss(task string) (engine.ScalarLoss, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := s.Scalar()
-	if err != nil {
-		return nil, err
-	}
-	if task == taskMetric {
-		return engine.Metric{Of: e}, nil
-	}
-	return engine.Score{Of: e}, nil
+	return s.Analysed(task)
 }
 
 // smoothness returns the smoothness constant of lossFacts as text, "inf" for a loss that is not smooth.
@@ -169,9 +164,8 @@ func (c *lossesCheckCmd) Run(a *app) error {
 	for _, a := range facts.Add("algorithms", applicable(problem)).([]lossAlgorithm) {
 		verdict := "applies"
 		if !a.Applies {
-			reason := strings.Replace(a.Reason, a.Name, "", 1)
-			if verdict = "refuses, as " + first[reason]; first[reason] == "" {
-				verdict, first[reason] = "refuses: "+a.Reason, a.Name
+			if verdict = "refuses, as " + first[a.why]; first[a.why] == "" {
+				verdict, first[a.why] = "refuses: "+a.Reason, a.Name
 			}
 		}
 		facts.Line(label, "%-22s %s", a.Name, verdict)
@@ -196,16 +190,21 @@ func applicable(p engine.Problem) []lossAlgorithm {
 			l2 = 0.01
 		}
 		made, err := plan(mode, l2)
+		l := lossAlgorithm{Name: info.Name}
 		switch {
-		case err != nil || made.Aim.Loss == "" || made.Aim.Loss == p.Loss.Name():
-		case made.Aim.Loss == "no loss":
-			err = fmt.Errorf("%s minimises no loss", info.Name)
+		case err != nil:
+			l.Reason, l.why = plain(err), err.Error()
+			if r, ok := errors.AsType[*algorithms.Refusal](err); ok {
+				l.why = r.Why.Error()
+			}
+		case made.Aim.Loss == "" || made.Aim.Loss == p.Loss.Name():
+			l.Applies = true
 		default:
-			err = fmt.Errorf("%s minimises the %s loss only", info.Name, made.Aim.Loss)
-		}
-		l := lossAlgorithm{Name: info.Name, Applies: err == nil}
-		if err != nil {
-			l.Reason = plain(err)
+			l.why = fmt.Sprintf("minimises the %s loss only", made.Aim.Loss)
+			if made.Aim.Loss == "no loss" {
+				l.why = "minimises no loss"
+			}
+			l.Reason = info.Name + " " + l.why
 		}
 		all = append(all, l)
 	}

@@ -56,29 +56,19 @@ func (c *planCompareCmd) Run(a *app) error {
 		return asInput(err)
 	}
 	for _, s := range algorithms.StreamCatalog() {
-		comparison.Excluded = append(comparison.Excluded, algorithms.Excluded{
-			Algorithm: s.Info().Name,
-			Reason: "a stream is charged for a model after every batch of records (dyad online), but these figures are for " +
-				"one model at the end",
-		})
+		const why = "a stream is charged for a model after every batch of records (dyad online), but these figures are for " +
+			"one model at the end"
+		comparison.Excluded = append(comparison.Excluded,
+			algorithms.Excluded{Algorithm: s.Info().Name, Reason: why, Why: why})
 	}
 	if len(comparison.Rows) == 0 {
 		var reasons []string
 		for _, e := range comparison.Excluded {
-			reasons = append(reasons, e.Algorithm+": "+reason(e))
+			reasons = append(reasons, e.Algorithm+": "+e.Why)
 		}
 		return badInput("no algorithm applies:\n%s", strings.Join(reasons, "\n"))
 	}
 	return a.emit(comparison, comparisonText(comparison))
-}
-
-// reason returns why an algorithm is not ranked, without the algorithm's name and the prefix of a package.
-func reason(e algorithms.Excluded) string {
-	text := e.Reason
-	for _, prefix := range []string{"algorithms: ", "assumption not met: ", e.Algorithm} {
-		text = strings.TrimPrefix(text, prefix)
-	}
-	return strings.TrimLeft(text, ": ")
 }
 
 func comparisonText(c *algorithms.Comparison) string {
@@ -115,7 +105,7 @@ utility     proved bound of the expected objective above its minimum, where a th
 	}
 	for i, e := range c.Excluded {
 		label := pick(i == 0, "not ranked", "")
-		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, reason(e))
+		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, e.Why)
 	}
 	fmt.Fprintf(&b, "recommended %s, which makes the fewest visits among the algorithms whose ratio of noise to "+
 		"reach is at most 5 %% above the smallest ratio\n", c.Recommended)

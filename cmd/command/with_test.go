@@ -64,7 +64,7 @@ func TestWith(t *testing.T) {
 	try(with, exitInput, "does not take --long-step", plan+"--algorithm dpgdsc --long-step 0.125")
 	try(With{}, exitInput, "not in the catalogue", plan+"--algorithm own-steps")
 	try(With{}, exitInput, "unknown flag --long-step", plan+"--long-step 0.125")
-	try(With{}, exitInput, "neither a built-in loss", plan+"--loss softer")
+	try(With{}, exitInput, `--loss "softer" is neither a built-in loss`, plan+"--loss softer")
 	try(With{}, exitOK, "", "predict own.json --data patients.csv")
 	m, err := readModel("own.json")
 	if err != nil || m.Loss.Name != "softer" || m.Loss.Formula != "log1p(exp(-2*u))/2" || m.Report.Word("algorithm") != "own-steps" {

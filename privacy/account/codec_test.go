@@ -15,10 +15,7 @@ func TestPureEventsRoundTrip(t *testing.T) {
 		ComposedEvent{[]Event{PureEvent{Epsilon: 2}, Repeat(GaussianEvent{Sensitivity: 1, Sigma: 2}, 3), Repeat(LaplaceEvent{Sensitivity: 1, Scale: 2}, 3)}},
 	} {
 		raw := must.Get(Encode(e))(t)
-		again, err := Encode(Decode(raw))
-		if err != nil || !bytes.Equal(raw, again) {
-			t.Errorf("%v became %s (%v)", e, again, err)
-		}
+		must.Same(t, raw, must.Get(Encode(Decode(raw)))(t), "%v became", e)
 		if _, composed := e.(ComposedEvent); !composed && Decode(raw) != e {
 			t.Errorf("%v became %v", e, Decode(raw))
 		}

@@ -1,12 +1,8 @@
 package account
 
-import (
-	"math"
+import "math"
 
-	"dyad/privacy/internal/round"
-)
-
-// ConvergentMu returns a value mu, rounded up, for which the last value of a secret state is mu-GDP after
+// ConvergentSensitivity returns a value mu sigma, rounded up, for which the last value of a secret state is mu-GDP after
 // noisy contractive updates [Bok, Su and Altschuler 2024, Theorems 3.3 and 3.4;
 // docs/theory.md#hidden-iterates]. The argument steps is the number of updates. The updates are u_t =
 // F(u_{t-1}) + N(0, sigma^2 I) from a public start. The maps F and F' of two neighbouring data sets satisfy
@@ -19,19 +15,10 @@ import (
 //	min over 1 <= k <= T of (c^k D + s (1-c^k)/(1-c))^2 (1-c^2)/(1-c^2k)
 //
 // For c = 1 the two terms are T s^2 and the minimum over k of (D + k s)^2/k. The first term is exact for
-// quadratic losses. The argument contraction is in [0, 1], and diameter > 0 may be +Inf. For other arguments
+// quadratic losses. The argument c is in [0, 1], and diameter > 0 may be +Inf. For other arguments
 // the result is +Inf.
 //
 // See ConvergentEvent for states on a grid.
-func ConvergentMu(gap, contraction, diameter float64, steps int, sigma float64) float64 {
-	if !(sigma > 0) || math.IsInf(sigma, 1) {
-		return math.Inf(1)
-	}
-	return round.Up(ConvergentSensitivity(gap, contraction, diameter, steps)/sigma, 1)
-}
-
-// ConvergentSensitivity returns ConvergentMu for sigma = 1. With noise of standard deviation sigma in every
-// step, the last state is (ConvergentSensitivity/sigma)-GDP.
 //
 // The computed value is raised by 1e-12 relative. The power c^k = exp(k log c) loses |k log c| <= 745
 // roundings before it underflows. The roundings of 1-c and log c are negligible, and the other operations are

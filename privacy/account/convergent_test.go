@@ -48,7 +48,7 @@ func TestConvergentMuIsTheBestSequence(t *testing.T) {
 		for _, gap := range []float64{1e-4, 0.03, 1, 40} {
 			for _, steps := range []int{1, 2, 3, 7, 60, 400} {
 				const d = 2
-				got, want := ConvergentMu(gap, c, d, steps, 1), convergentByHand(t, gap, c, d, steps)
+				got, want := ConvergentSensitivity(gap, c, d, steps), convergentByHand(t, gap, c, d, steps)
 				if got < want*(1-1e-9) || got > want*(1+1e-9) { // the sums lose digits
 					t.Errorf("c = %v, gap = %v, T = %d: %.15g, by hand %.15g", c, gap, steps, got, want)
 				}
@@ -70,12 +70,12 @@ func TestConvergentMuOfQuadratics(t *testing.T) {
 			gap, variance = x.c*gap+1, x.c*x.c*variance+1
 		}
 		exact := gap / math.Sqrt(variance)
-		got := ConvergentMu(1, x.c, math.Inf(1), x.steps, 1)
+		got := ConvergentSensitivity(1, x.c, math.Inf(1), x.steps)
 		if got < exact*(1-1e-12) || got > exact*(1+1e-11) || math.Abs(got-x.want) > 1e-6 {
 			t.Errorf("c = %v, T = %d: mu %.15g, exact %.15g, reference %v", x.c, x.steps, got, exact, x.want)
 		}
 		// The control: without the noise of the first step it would be too small.
-		if short := ConvergentMu(1, x.c, math.Inf(1), x.steps, math.Sqrt(variance/(variance-1))); x.steps == 5 && short >= exact {
+		if short := ConvergentSensitivity(1, x.c, math.Inf(1), x.steps) / math.Sqrt(variance/(variance-1)); x.steps == 5 && short >= exact {
 			t.Errorf("the comparison cannot fail: %v", short)
 		}
 	}
@@ -92,7 +92,7 @@ func TestConvergentMuCoversTheExactLaw(t *testing.T) {
 		mu         float64
 	}{{0.25, 1, 40, 1.5811}, {0.25, 1, 400, 2.8284}, {0.25, 2, 400, 1.4142}, {0.5, 1, 400, 2}} {
 		const delta = 0.25 // gradient gap
-		mu := ConvergentMu(x.eta*delta, 1, 2, x.steps, x.eta*x.sigma)
+		mu := ConvergentSensitivity(x.eta*delta, 1, 2, x.steps) / (x.eta * x.sigma)
 		must.Near(t, mu, x.mu, 1e-4, "eta %v, sigma %v, T %d: mu", x.eta, x.sigma, x.steps)
 		p := lastState(x.eta*delta/2, x.eta*x.sigma, x.steps)
 		q := lastState(-x.eta*delta/2, x.eta*x.sigma, x.steps)

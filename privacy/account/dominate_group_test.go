@@ -273,21 +273,15 @@ func TestGroupOrder(t *testing.T) {
 	last := 0.0
 	for _, k := range sizes.Of([]int{1, 3}, []int{1, 2, 3, 8}) {
 		epsilon := pldOf(t, account.Repeat(groupEvent(k, m, rate, account.ReplaceOne), count)).Epsilon(delta)
-		if epsilon <= last {
-			t.Errorf("%d records: epsilon %v, not above %v of fewer", k, epsilon, last)
-		}
+		must.Above(t, epsilon, last, "%d records: epsilon", k)
 		last = epsilon
 		if k == 1 || k > 8 {
 			continue
 		}
 		together := pldOf(t, account.Repeat(groupEvent(1, float64(k)*m, rate, account.ReplaceOne), count)).Epsilon(delta)
-		if epsilon >= together {
-			t.Errorf("%d records: epsilon %v, not below %v of one coin for all", k, epsilon, together)
-		}
+		must.Below(t, epsilon, together, "%d records: epsilon %v, not below %v of one coin for all", k, epsilon, together)
 		known := pldOf(t, account.Repeat(account.GaussianEvent{Sensitivity: 2 * float64(k) * m, Sigma: 1}, count)).Epsilon(delta)
-		if epsilon >= known {
-			t.Errorf("%d records: epsilon %v, not below %v of all records always", k, epsilon, known)
-		}
+		must.Below(t, epsilon, known, "%d records: epsilon %v, not below %v of all records always", k, epsilon, known)
 		// (k e, delta) for the group asks for one record at the delta that grows to it.
 		single := pldOf(t, account.Repeat(groupEvent(1, m, rate, account.ReplaceOne), count))
 		at := delta
@@ -303,9 +297,7 @@ func TestGroupOrder(t *testing.T) {
 	last = 0
 	for _, q := range sizes.Of([]float64{0.005, 0.05, 1}, []float64{0.005, 0.01, 0.05, 0.2, 0.7, 1}) {
 		epsilon := pldOf(t, account.Repeat(groupEvent(4, m, q, account.ReplaceOne), count)).Epsilon(delta)
-		if epsilon <= last {
-			t.Errorf("rate %v: epsilon %v, not above %v of a smaller one", q, epsilon, last)
-		}
+		must.Above(t, epsilon, last, "rate %v: epsilon %v, not above %v of a smaller one", q, epsilon, last)
 		last = epsilon
 	}
 }

@@ -60,9 +60,7 @@ func TestGroupSumsMissNothing(t *testing.T) {
 			}
 		}
 	}
-	if control < 1e-5 {
-		t.Errorf("a part left out changes a loss by %g only", control)
-	}
+	must.AtLeast(t, control, 1e-5, "a part left out changes a loss by")
 }
 
 // The grid ends where an owner's records are hardly ever in the batch together, and what
@@ -74,9 +72,7 @@ func TestGroupWorkIsBounded(t *testing.T) {
 		if lo, hi := law.span(); hi > 4000 || lo < -4000 {
 			t.Errorf("%s: losses from %g to %g", relation, lo, hi)
 		}
-		if whole := law.pair.loss(2*MaxGroup + gaussianReach); whole < 1e5 {
-			t.Errorf("%s: the control, all records at once, has loss %g only", relation, whole)
-		}
+		must.AtLeast(t, law.pair.loss(2*MaxGroup+gaussianReach), 1e5, "%s: the control, all records at once, has loss", relation)
 		for _, reversed := range []bool{false, true} {
 			out := law.discretise(0.5, reversed)
 			sum := out.inf

@@ -16,7 +16,7 @@ import (
 //
 //	||F(u) - F'(v)|| <= Contraction min(||u - v||, Diameter) + Gap - h sqrt(d).
 //
-// The last state is mu-GDP with mu = ConvergentMu(Gap, Contraction, Diameter, Steps, Sigma).
+// The last state is mu-GDP with mu = ConvergentSensitivity(Gap, Contraction, Diameter, Steps)/Sigma.
 //
 // Proof: docs/theory.md#hidden-iterates.
 //

@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -12,6 +13,17 @@ import (
 // neighbours, in the order of the scores, worst first.
 type selectionCells struct{ p, q []float64 }
 
+type scoredCell struct{ p, q, score float64 }
+
+// byScore are the cells in the order of their scores.
+func byScore(all []scoredCell) (s selectionCells) {
+	slices.SortStableFunc(all, func(a, b scoredCell) int { return cmp.Compare(a.score, b.score) })
+	for _, c := range all {
+		s.p, s.q = append(s.p, c.p), append(s.q, c.q)
+	}
+	return s
+}
+
 // scored are the cells of a run that releases z and the score of z.
 func scored(mu float64, score func(z float64) float64) selectionCells {
 	const cells = 4000
@@ -22,27 +34,13 @@ func scored(mu float64, score func(z float64) float64) selectionCells {
 		}
 		return phi(b) - phi(a)
 	}
-	type cell struct{ p, q, score float64 }
-	all := make([]cell, cells)
+	all := make([]scoredCell, cells)
 	for i := range all {
 		a := -9 + (18+mu)*float64(i)/cells
 		b := -9 + (18+mu)*float64(i+1)/cells
-		all[i] = cell{mass(a-mu, b-mu), mass(a, b), score((a + b) / 2)}
+		all[i] = scoredCell{mass(a-mu, b-mu), mass(a, b), score((a + b) / 2)}
 	}
-	slices.SortStableFunc(all, func(a, b cell) int {
-		switch {
-		case a.score < b.score:
-			return -1
-		case a.score > b.score:
-			return 1
-		}
-		return 0
-	})
-	var s selectionCells
-	for _, c := range all {
-		s.p, s.q = append(s.p, c.p), append(s.q, c.q)
-	}
-	return s
+	return byScore(all)
 }
 
 // best is the law of the best of K runs, weights[k-1] the probability of K = k.
@@ -133,9 +131,7 @@ func TestRandomStoppingIsAttained(t *testing.T) {
 			"the number is known":            {exactlyRuns(c.runs), exactlyRuns(c.runs)},
 			"the number depends on the data": {exactlyRuns(c.runs), exactlyRuns(1)},
 		} {
-			if got := attackOf(c.mu, c.delta, weights[0], weights[1]); got <= says {
-				t.Errorf("mu %v, 1 to %d runs: %s, and epsilon is %v, not above %v", c.mu, c.runs, name, got, says)
-			}
+			must.Above(t, attackOf(c.mu, c.delta, weights[0], weights[1]), says, "mu %v, 1 to %d runs: %s, and epsilon is", c.mu, c.runs, name)
 		}
 	}
 }
@@ -181,9 +177,7 @@ func TestRandomStoppingComposes(t *testing.T) {
 	if !with.Sampled() {
 		t.Error("mu is said to be all there is to know")
 	}
-	if d := with.Delta(a); d > 1e-6*(1+1e-6) {
-		t.Errorf("delta %v at the epsilon of 1e-6", d)
-	}
+	must.AtMost(t, with.Delta(a), 1e-6*(1+1e-6), "delta at the epsilon of 1e-6")
 }
 
 // Ledgers read back what they would have written and nothing else, and events at the ends of their range

@@ -112,9 +112,7 @@ func TestGDPComposesPureEvents(t *testing.T) {
 		if e <= alone || e > alone+0.5+1e-12 || e > account.GDPEpsilon(both.Mu(), delta) {
 			t.Errorf("delta %v: %v for both, %v for the Gaussian part, %v by GDP", delta, e, alone, account.GDPEpsilon(both.Mu(), delta))
 		}
-		if d := both.Delta(e); d > delta*(1+1e-9) {
-			t.Errorf("Delta(Epsilon(%v)) = %v", delta, d)
-		}
+		must.AtMost(t, both.Delta(e), delta*(1+1e-9), "Delta(Epsilon(%v))", delta)
 	}
 	if e := both.Epsilon(0); !math.IsInf(e, 1) {
 		t.Errorf("epsilon %v at delta 0 with a Gaussian release", e)

@@ -122,9 +122,7 @@ func TestHockeyStickAccuracy(t *testing.T) {
 		}
 	}
 	t.Logf("largest relative error %.3g; of the formula in plain float64 %.3g", worst, worstNaive)
-	if worstNaive < 1e-6 {
-		t.Error("the formula in plain float64 passes: the points are too easy")
-	}
+	must.AtLeast(t, worstNaive, 1e-6, "the formula in plain float64 passes: the points are too easy")
 }
 
 // GDPDelta is an upper bound, and as tight as documented.
@@ -144,9 +142,7 @@ func TestGDPDeltaIsRoundedUp(t *testing.T) {
 			t.Errorf("GDPDelta(%v, %v) = %v is below the real number by %v relative", epsilon, mu, got, -rel)
 		}
 		more := bigNew().Mul(bigf(mu), bigNew().Add(bigf(1), bigf(1e-15)))
-		if rel := relative(got, ref.delta(bigf(epsilon), more)); rel > 2e-12 {
-			t.Errorf("GDPDelta(%v, %v) = %v is above its documented bound by %v relative", epsilon, mu, got, rel)
-		}
+		must.AtMost(t, relative(got, ref.delta(bigf(epsilon), more)), 2e-12, "GDPDelta(%v, %v) = %v is above its documented bound by", epsilon, mu, got)
 	}
 }
 
@@ -156,9 +152,7 @@ func TestMillsTruncation(t *testing.T) {
 		for j := 0; j <= account.MillsStart(x); j++ {
 			product *= 1 - 2*x/(x+math.Sqrt(x*x+4*float64(j+1)))
 		}
-		if product > 0x1p-52 {
-			t.Errorf("t = %v: truncation factor %.3g, want below 2^-52", x, product)
-		}
+		must.AtMost(t, product, 0x1p-52, "t = %v: truncation factor", x)
 	}
 }
 
@@ -168,9 +162,7 @@ func TestMills(t *testing.T) {
 		want := bigNew().Sub(bigf(1), ref.phi(bigf(x)))
 		want.Mul(want, bigExp(bigf(x*x/2))) // x^2/2 rounds for few of these
 		want.Mul(want, bigNew().Sqrt(ref.twoPi))
-		if rel := math.Abs(relative(account.Mills(x), want)); rel > 0x1p-49+x*x*0x1p-53 {
-			t.Errorf("mills(%v) is off by %.3g relative", x, rel)
-		}
+		must.AtMost(t, math.Abs(relative(account.Mills(x), want)), 0x1p-49+x*x*0x1p-53, "mills(%v) is off by", x)
 	}
 }
 
@@ -198,12 +190,8 @@ func TestGDPMuIsSafeAndTight(t *testing.T) {
 			if safe := account.GDPMuClosedForm(epsilon, delta); !(safe <= mu) {
 				t.Errorf("GDPMu(%v, %v) = %v is below the closed form %v", epsilon, delta, mu, safe)
 			}
-			if got := account.GDPDelta(epsilon, mu); got > delta {
-				t.Errorf("GDPDelta(%v, GDPMu = %v) = %v > %v", epsilon, mu, got, delta)
-			}
-			if got := account.GDPDelta(epsilon, mu*(1+1e-10)); !(got > delta) {
-				t.Errorf("GDPDelta(%v, GDPMu (1 + 1e-10) = %v) = %v <= %v", epsilon, mu, got, delta)
-			}
+			must.AtMost(t, account.GDPDelta(epsilon, mu), delta, "GDPDelta(%v, GDPMu = %v)", epsilon, mu)
+			must.Above(t, account.GDPDelta(epsilon, mu*(1+1e-10)), delta, "GDPDelta(%v, GDPMu (1 + 1e-10) = %v)", epsilon, mu)
 			if (i+j)%4 != 0 || testing.Short() && (i+j)%8 != 0 {
 				continue
 			}

@@ -115,12 +115,8 @@ func TestPLDAboveBinnedReleases(t *testing.T) {
 					t.Errorf("%s, epsilon %v, grid %v: claimed %v, an attacker gets %v", relation, epsilon, interval, claim, worst)
 				}
 			}
-			if less := delta(0, 0.75, k); less >= worst {
-				t.Errorf("%s, epsilon %v: 3/4 of the sensitivity is not refuted, %v >= %v", relation, epsilon, less, worst)
-			}
-			if less := delta(0, 1, 1); less >= worst {
-				t.Errorf("%s, epsilon %v: one record for %d is not refuted, %v >= %v", relation, epsilon, k, less, worst)
-			}
+			must.Below(t, delta(0, 0.75, k), worst, "%s, epsilon %v: 3/4 of the sensitivity is not refuted", relation, epsilon)
+			must.Below(t, delta(0, 1, 1), worst, "%s, epsilon %v: one record for %d is not refuted", relation, epsilon, k)
 			if claim := delta(0, 1, k); claim > 1.5*worst {
 				t.Errorf("%s, epsilon %v: claimed %v, an attacker gets %v only", relation, epsilon, claim, worst)
 			}

@@ -60,12 +60,8 @@ func TestWideCellsDominate(t *testing.T) {
 				want := law.delta(epsilon, reversed) // up to 4 massMargin
 				floor := want*(1-1e-10) - 1e-11*math.Exp(-epsilon)*pmf.tail(h, epsilon)
 				got := pmf.divergence(h, epsilon)
-				if got < floor {
-					t.Errorf("%v, reversed %v, epsilon %v: %v is below the exact %v", e, reversed, epsilon, got, want)
-				}
-				if got > want*1.01+1e-4 {
-					t.Errorf("%v, reversed %v, epsilon %v: %v is far above the exact %v", e, reversed, epsilon, got, want)
-				}
+				must.AtLeast(t, got, floor, "%v, reversed %v, epsilon %v: %v is below the exact %v", e, reversed, epsilon, got, want)
+				must.AtMost(t, got, want*1.01+1e-4, "%v, reversed %v, epsilon %v: %v is far above the exact %v", e, reversed, epsilon, got, want)
 				must.Within(t, cut.divergence(h, epsilon), floor, got+1.1e-6,
 					"%v, reversed %v, epsilon %v: cut at 1e-6, %v becomes", e, reversed, epsilon, got)
 				caught[0] = caught[0] || lower.divergence(h, epsilon) < floor
@@ -137,12 +133,8 @@ func TestWindowsFollowTheSum(t *testing.T) {
 	a := accountOf(t, poissonOf(1, 0.001, AddRemove), 10_000)
 	epsilon := a.Epsilon(1e-5)
 	whole := a.compose()[0]
-	if n := len(whole.cut(1e-14).tilt(whole.cut(1e-14).saddle(epsilon)).q); n > 1<<18 {
-		t.Errorf("a transform of %d", n)
-	}
-	if n := len(whole.tilt(12.3).q); n < 1<<20 {
-		t.Errorf("the control, without a cut and at the tilt of the moments' bound, has a transform of %d", n)
-	}
+	must.AtMost(t, len(whole.cut(1e-14).tilt(whole.cut(1e-14).saddle(epsilon)).q), 1<<18, "a transform of")
+	must.AtLeast(t, len(whole.tilt(12.3).q), 1<<20, "the control, without a cut and at the tilt of the moments' bound, has a transform of")
 }
 
 // BenchmarkRareBatches is 10,000 Poisson batches of rate 0.001, noise 1, epsilon at delta 1e-5.

@@ -30,9 +30,7 @@ func TestAnyTiltBoundsDelta(t *testing.T) {
 				for _, share := range []float64{0, 0.3, 0.9} {
 					epsilon := share * top
 					want, got := s.delta(epsilon), far.delta(epsilon)
-					if got < want*(1-1e-6) {
-						t.Errorf("%s, tilted for delta %g: delta(%g) is said to be %g, it is %g", name, at, epsilon, got, want)
-					}
+					must.AtLeast(t, got, want*(1-1e-6), "%s, tilted for delta %g: delta(%g) is said to be %g, it is %g", name, at, epsilon, got, want)
 					defect := far
 					defect.below = 0
 					control = min(control, defect.delta(epsilon)/want)

@@ -223,9 +223,7 @@ func TestRefusedEvents(t *testing.T) {
 		eps, delta := c.a.Epsilon(1e-5), c.a.Delta(0.5)
 		for _, e := range c.refuse {
 			for _, whole := range []account.Event{e, account.ComposedEvent{Events: []account.Event{c.before, e}}} {
-				if err := c.a.Compose(whole); !errors.Is(err, account.ErrUnsupported) {
-					t.Errorf("%s: %v gives %v, want ErrUnsupported", c.name, whole, err)
-				}
+				must.FailDo(t, c.a.Compose(whole), account.ErrUnsupported, c.name, ": ", whole, " gives")
 			}
 		}
 		if c.a.Epsilon(1e-5) != eps || c.a.Delta(0.5) != delta {

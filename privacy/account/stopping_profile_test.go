@@ -26,8 +26,7 @@ func inserted(cut, place float64) func(z float64) float64 {
 // steps are those of many equal negatives (docs/theory.md#stopping-profile).
 func rankSums(mu, share, cut, place float64) selectionCells {
 	muS, muT := mu*math.Sqrt(share), mu*math.Sqrt(1-share)
-	type cell struct{ p, q, score float64 }
-	var all []cell
+	var all []scoredCell
 	const wide, narrow = 360, 120
 	masses := func(mu float64, cells int) (p, q, at []float64) {
 		for i := range cells {
@@ -42,23 +41,10 @@ func rankSums(mu, share, cut, place float64) selectionCells {
 	for i := range z {
 		steps := math.Round(muT*score(z[i])/(muS*muS)) * muS * muS
 		for j := range noise {
-			all = append(all, cell{p[i] * pS[j], q[i] * qS[j], steps - muS*noise[j]})
+			all = append(all, scoredCell{p[i] * pS[j], q[i] * qS[j], steps - muS*noise[j]})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b cell) int {
-		switch {
-		case a.score < b.score:
-			return -1
-		case a.score > b.score:
-			return 1
-		}
-		return 0
-	})
-	var s selectionCells
-	for _, c := range all {
-		s.p, s.q = append(s.p, c.p), append(s.q, c.q)
-	}
-	return s
+	return byScore(all)
 }
 
 // The committed table has what is claimed, before by Renyi divergences and now by the profile, and what attacks reach of it: by any score, by rank sums whose noise
@@ -175,9 +161,7 @@ func TestPolygonIsAboveTheCurve(t *testing.T) {
 					above = max(above, high/y-1)
 				}
 			}
-			if above > 1e-3 {
-				t.Errorf("mu %v, %d runs: the polygon is above the curve by %v", mu, runs, above)
-			}
+			must.AtMost(t, above, 1e-3, "mu %v, %d runs: the polygon is above the curve by", mu, runs)
 		}
 	}
 }

@@ -205,15 +205,11 @@ func TestBatchesBySecondPath(t *testing.T) {
 					continue // the attacks are dominated as they are for two
 				}
 				attack := max(forwardLaw(c.q, c.m).brute(count, points, epsilon), reverseLaw(c.q, c.m).brute(count, points, epsilon))
-				if got < attack*(1-short) {
-					t.Errorf("q %v, m %v, T %d, epsilon %v: PLD %.9g below an attack's %.9g", c.q, c.m, count, epsilon, got, attack)
-				}
+				must.AtLeast(t, got, attack*(1-short), "q %v, m %v, T %d, epsilon %v: PLD %.9g below an attack's %.9g", c.q, c.m, count, epsilon, got, attack)
 				if epsilon != 1 {
 					continue
 				}
-				if weak := less.Delta(epsilon); weak >= exact {
-					t.Errorf("q %v, m %v, T %d, epsilon %v: the control is not refuted, %.9g >= %.9g", c.q, c.m, count, epsilon, weak, exact)
-				}
+				must.Below(t, less.Delta(epsilon), exact, "q %v, m %v, T %d, epsilon %v: the control is not refuted", c.q, c.m, count, epsilon)
 			}
 		}
 	}

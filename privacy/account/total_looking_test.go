@@ -79,9 +79,7 @@ func TestProfilesAreNoFilter(t *testing.T) {
 	must.Within(t, (p*yes(second, epsilon-first)+(1-p)*GDPDelta(epsilon+first, mu))/delta, 1.4, 1.5,
 		"chosen by looking: ratio to the delta")
 	for name, a := range map[string]*Total{"response": total(response(second)), "Gaussian": total(gaussian(mu))} {
-		if a.Planned(delta) > epsilon*(1+1e-3) {
-			t.Errorf("%s: the exact total is %v", name, a.Planned(delta))
-		}
+		must.AtMost(t, a.Planned(delta), epsilon*(1+1e-3), "%s: the exact total is", name)
 	}
 	// What a filter with the cap (epsilon, delta) admits does not exceed it, whatever is chosen.
 	kept := func(a *Total) float64 { return min(a.Filter(delta), a.Odometer(delta)) }

@@ -18,16 +18,12 @@ func TestZCDPConversion(t *testing.T) {
 			if exact := account.GDPEpsilon(math.Sqrt(2*rho)*(1-1e-15), delta); eps < exact*(1-1e-12) || eps > classic {
 				t.Errorf("rho %v, delta %v: %v, exact Gaussian %v, classic %v", rho, delta, eps, exact, classic)
 			}
-			if got := account.ZCDPDelta(eps, rho); got > delta*(1+1e-12) {
-				t.Errorf("rho %v: delta(epsilon(%v)) = %v", rho, delta, got)
-			}
+			must.AtMost(t, account.ZCDPDelta(eps, rho), delta*(1+1e-12), "rho %v: delta(epsilon(%v))", rho, delta)
 			if eps > 1e-9 {
 				// No order at hand gives less than the minimum over all orders.
 				for alpha := 1.0001; alpha < 1e4; alpha *= 1.1 {
 					log := (alpha-1)*(alpha*rho-eps) + alpha*math.Log1p(-1/alpha) - math.Log(alpha-1)
-					if math.Exp(log) < delta*(1-1e-6) {
-						t.Errorf("rho %v, delta %v: order %v gives %v", rho, delta, alpha, math.Exp(log))
-					}
+					must.AtLeast(t, math.Exp(log), delta*(1-1e-6), "rho %v, delta %v: order %v gives", rho, delta, alpha)
 				}
 				if back := zcdpRho(eps, delta); math.Abs(back-rho) > 1e-9*rho || account.ZCDPDelta(eps, back) > delta {
 					t.Errorf("rho %v, delta %v: inverse %v", rho, delta, back)
@@ -35,9 +31,7 @@ func TestZCDPConversion(t *testing.T) {
 			}
 		}
 	}
-	if e := account.ZCDPEpsilon(math.Inf(1), 0.1); !math.IsInf(e, 1) {
-		t.Errorf("infinite rho: %v", e)
-	}
+	must.Above(t, account.ZCDPEpsilon(math.Inf(1), 0.1), math.MaxFloat64, "infinite rho")
 	must.Equal(t, account.ZCDPDelta(math.NaN(), 1), 1, "epsilon NaN")
 }
 

@@ -80,9 +80,7 @@ func TestPublish(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info, err := f.Stat(); err != nil || info.Mode().Perm() != 0o600 {
-			t.Errorf("a temporary file has mode %v, %v", info.Mode(), err)
-		}
+		must.Equal(t, must.Get(f.Stat())(t).Mode().Perm(), 0o600, "a temporary file has mode")
 		return f
 	}
 	want := func(text string, mode fs.FileMode) {

@@ -4,7 +4,6 @@ package ledger
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -117,9 +116,7 @@ func TestCompact(t *testing.T) {
 		other := []byte(strings.Replace(string(text), `"count":2`, `"count":1`, 1))
 		for _, damaged := range [][]byte{other, text[:len(text)-1], append(text[:len(text):len(text)], "x\n"...), {}} {
 			must.Do(t, os.WriteFile(name, damaged, 0o600))
-			if _, err := l.Verify(); !errors.Is(err, ErrUnavailable) {
-				t.Errorf("%s of %d bytes was accepted: %v", file, len(damaged), err)
-			}
+			must.Fail(l.Verify())(t, ErrUnavailable, file, " of ", len(damaged), " bytes was accepted")
 		}
 		must.Do(t, os.Remove(name))
 		must.Equal(t, must.Get(l.Verify())(t).Away, file, "Away")

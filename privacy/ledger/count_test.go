@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,17 +75,13 @@ func TestCountRefusesOldStates(t *testing.T) {
 	}
 	before := read(t, l.path)
 	for _, at := range []StreamPosition{{0, ""}, {1, "one"}, {2, "two"}, {3, "other"}, {3, ""}, {6, "six"}} {
-		if err := try(at, 1); !errors.Is(err, ErrResume) {
-			t.Errorf("%v after release 3: %v", at, err)
-		}
+		must.FailDo(t, try(at, 1), ErrResume, at, " after release 3")
 	}
 	must.Equal(t, read(t, l.path), before, "a refused state wrote to the ledger")
 	must.CheckDo(t, try(StreamPosition{3, "three"}, 1), "the same release again")
 	must.CheckDo(t, try(StreamPosition{4, "four"}, 2), "one ahead")
 	for _, at := range []StreamPosition{{3, "three"}, {4, "another four"}} {
-		if err := try(at, 3); !errors.Is(err, ErrResume) {
-			t.Errorf("%v after release 4: %v", at, err)
-		}
+		must.FailDo(t, try(at, 3), ErrResume, at, " after release 4")
 	}
 }
 
@@ -139,9 +134,7 @@ func TestDamagedCountFailsSafe(t *testing.T) {
 	}
 	for _, from := range []int{0, 1, 30, 60, 100} {
 		torn := tear(three, from)
-		if err := try(torn, StreamPosition{2, "two"}); !errors.Is(err, ErrResume) {
-			t.Errorf("torn at byte %d: an old state: %v", from, err)
-		}
+		must.FailDo(t, try(torn, StreamPosition{2, "two"}), ErrResume, "torn at byte ", from, ": an old state")
 		must.CheckDo(t, try(torn, latest), "torn at byte ", from, ": the state that was being counted")
 	}
 	must.Do(t, os.Remove(name))
@@ -195,9 +188,7 @@ func TestReleaseNamesWhatWasKept(t *testing.T) {
 		t.Errorf("Released = %+v, %v", e, err)
 	}
 	for _, run := range []string{"b", "c", "x"} {
-		if _, err := l.Released(run); !errors.Is(err, ErrResume) {
-			t.Errorf("run %s: %v", run, err)
-		}
+		must.Fail(l.Released(run))(t, ErrResume, "run ", run)
 	}
 	must.ErrDo(t, l.Release("c", Kept{Digest: "\xff"}), "a text that is not UTF-8 was taken")
 	// A head that a crash left behind is repaired before the result may leave.

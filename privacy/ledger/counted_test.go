@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 
@@ -56,7 +55,5 @@ func TestCapsSayWhatTheyCount(t *testing.T) {
 		t.Errorf("(1, 1e-5) and ten pure 0.1: %v, %v", fixed, err)
 	}
 	// A raised cap admits by the odometer: its last mu whose epsilon is below 2.5.
-	if err := run("looking", account.GaussianEvent{Sensitivity: 0.45, Sigma: 1}); !errors.Is(err, ErrBudget) {
-		t.Errorf("a raised cap admits what the first one would: %v", err)
-	}
+	must.FailDo(t, run("looking", account.GaussianEvent{Sensitivity: 0.45, Sigma: 1}), ErrBudget, "a raised cap admits what the first one would")
 }

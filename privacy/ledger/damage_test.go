@@ -234,9 +234,7 @@ func TestUnknownIsNeverIgnored(t *testing.T) {
 			must.Fail(l.Summary("clinic", 1e-5))(t, account.ErrUnsupported, "Summary")
 			wantWarning(t, mustBegin(t, l, testCharge("a")), "cannot be computed", true)
 			must.Do(t, l.SetCap("clinic", privacy.Budget{Epsilon: 100, Delta: 0.1}))
-			if _, err := l.Begin(testCharge("b"), privacy.NewSeededSource(1)); !errors.Is(err, account.ErrUnsupported) {
-				t.Errorf("Begin under a cap: %v, want ErrUnsupported", err)
-			}
+			must.Fail(l.Begin(testCharge("b"), privacy.NewSeededSource(1)))(t, account.ErrUnsupported, "Begin under a cap")
 		})
 	}
 	l := newTestLedger(t) // control: the known spelling composes

@@ -25,9 +25,7 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	if err != nil || s.Runs != 5 || s.Mu != 0.8387204027359596 || s.Epsilon > 2.6477 || s.Epsilon < 2.6475 || s.Cap.Epsilon != 5 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if open, err := l.Unfinished("clinic"); err != nil || len(open) != 4 {
-		t.Errorf("%d unfinished runs (%v), want 4", len(open), err)
-	}
+	must.Equal(t, len(must.Get(l.Unfinished("clinic"))(t)), 4, "unfinished runs")
 	batch := account.Repeat(account.WithoutReplacementEvent{Event: account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.6}, Batch: 20, Records: 400}, 50)
 	hidden := account.ConvergentEvent{Gap: 0.01, Contraction: 1, Diameter: 2, Sigma: 0.8, Grid: 0x1p-30, Steps: 1000}
 	for i, e := range []account.Event{batch, hidden} {
@@ -44,9 +42,7 @@ func TestLedgerOfEarlierEvents(t *testing.T) {
 	for _, e := range []account.Event{account.GaussianEvent{Sensitivity: s.Mu, Sigma: 1}, hidden, account.Repeat(account.GaussianEvent{Sensitivity: 0.1, Sigma: 0.6}, 50)} {
 		must.Do(t, known.Compose(e))
 	}
-	if !(after.Epsilon < 0.8*known.Epsilon(1e-5)) {
-		t.Errorf("epsilon %v, with known batches %v", after.Epsilon, known.Epsilon(1e-5))
-	}
+	must.Below(t, after.Epsilon, 0.8*known.Epsilon(1e-5), "epsilon %v, with known batches %v", after.Epsilon, known.Epsilon(1e-5))
 	if text := after.String(); strings.Contains(text, "GDP") || !strings.Contains(text, "at delta 1e-05") {
 		t.Error(text)
 	}

@@ -108,10 +108,7 @@ func FuzzHostileLedger(f *testing.F) {
 				continue
 			}
 			extra := Charge{DataID: id, Run: "new", Events: []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 3}}}
-			more, err := st.compose(id, &extra)
-			if err != nil {
-				t.Fatalf("%q has a total, and none with another run: %v", id, err)
-			}
+			more := must.Get(st.compose(id, &extra))(t, id, " has a total, and none with another run")
 			if !(total.Mu() >= 0 && more.Mu() >= total.Mu()) {
 				t.Fatalf("%q: mu %v, with another run %v", id, total.Mu(), more.Mu())
 			}

@@ -313,9 +313,7 @@ func TestKillAtRandom(t *testing.T) {
 		seen[e.Run] = true
 		delete(acknowledged, e.Run)
 	}
-	if len(acknowledged) > 0 {
-		t.Errorf("acknowledged and not in the ledger: %v", acknowledged)
-	}
+	must.AtMost(t, len(acknowledged), 0, "acknowledged and not in the ledger: %v", acknowledged)
 }
 
 // The limit lets through all, part and nothing of the line and of the head.

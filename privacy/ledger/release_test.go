@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -56,9 +55,7 @@ func TestReleasesWithoutADigestAreRead(t *testing.T) {
 		l := golden(t, name)
 		must.Equal(t, must.Get(l.Verify())(t), Verification{Lines: 5}, "%s", name)
 		must.Equal(t, must.Get(l.Released(want.release))(t).Kept, Kept{}, "%s", name)
-		if err := l.Finish(want.release, StatusReleased); !errors.Is(err, ErrResume) {
-			t.Errorf("%s: released twice: %v", name, err)
-		}
+		must.FailDo(t, l.Finish(want.release, StatusReleased), ErrResume, name, ": released twice")
 		for _, compact := range []bool{false, true} {
 			if compact {
 				must.Equal(t, must.Get(l.Compact())(t).Runs, 2, "%s: compacted", name)

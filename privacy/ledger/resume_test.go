@@ -192,9 +192,7 @@ func TestFinishOnce(t *testing.T) {
 	must.Equal(t, len(must.Get(l.Unfinished(""))(t)), 0, "unfinished")
 	mustBegin(t, l, resumable("d"))
 	fakeLine(t, l, "finish", `{"run":"d","status":"released","by":"a later version"}`)
-	if err := l.Release("d", Kept{Digest: "0f"}); !errors.Is(err, account.ErrUnsupported) {
-		t.Errorf("a run that a later version may have released: %v, want ErrUnsupported", err)
-	}
+	must.FailDo(t, l.Release("d", Kept{Digest: "0f"}), account.ErrUnsupported, "a run that a later version may have released")
 }
 
 // A resume line is known: it hides no charge and changes no total. A field that a
@@ -269,10 +267,8 @@ func TestResumeWithAnotherPlan(t *testing.T) {
 		source := must.Get(privacy.NewSource())(t)
 		session := must.Get(l.Begin(charge, source))(t)
 		run := session.Receipt().Run
-		entries, err := l.Entries()
-		if err != nil || entries[len(entries)-1].Charge.Plan != c.charged {
-			t.Errorf("the ledger has %+v, %v", entries[len(entries)-1].Charge, err)
-		}
+		entries := must.Get(l.Entries())(t)
+		must.Equal(t, entries[len(entries)-1].Charge.Plan, c.charged, "the ledger has")
 		charge.Plan = c.resumed
 		if _, err := l.Resume(run, charge, source); errors.Is(err, ErrResume) != c.refused || !c.refused && err != nil {
 			t.Errorf("%+v: %v", c, err)

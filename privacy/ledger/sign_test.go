@@ -52,10 +52,7 @@ func TestSignaturesAreOfReleases(t *testing.T) {
 	if err != nil || s.Run != "a" || s.Epsilon != "1" || s.Delta != "1e-05" || s.Unit != "one record" || s.Plan != "0f" || !s.Seeded || len(s.Head) != 64 {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	info, err := os.Stat(l.Path() + keySuffix)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the key has mode %v, %v", info.Mode(), err)
-	}
+	must.Equal(t, must.Get(os.Stat(l.Path()+keySuffix))(t).Mode().Perm(), 0o600, "the key has mode")
 	must.Equal(t, string(must.Get(l.Sign(file))(t)), string(sig), "signed again")
 	must.Fail(l.Sign([]byte("another file")))(t, ErrResume, "signed what was not released")
 	must.Get(l.Compact())(t)
@@ -112,9 +109,7 @@ func TestForgedSignatures(t *testing.T) {
 	for i, changed := range []string{"b", "other", "one person", "(0.001, 1e-05)-differentially private", "10"} {
 		c := append([]string{}, about...)
 		c[i] = changed
-		if err := s.About(c[0], c[1], c[2], c[3], c[4]); !errors.Is(err, ErrSignature) {
-			t.Errorf("a file that says %q: %v", changed, err)
-		}
+		must.FailDo(t, s.About(c[0], c[1], c[2], c[3], c[4]), ErrSignature, "a file that says ", changed)
 	}
 }
 

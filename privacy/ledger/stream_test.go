@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 
@@ -27,12 +26,8 @@ func TestStreamEvent(t *testing.T) {
 		must.ErrDo(t, new(account.GDP).Compose(p.Event(c)), "%v has the event %v of a joint certificate", p, p.Event(c))
 	}
 	must.Err(privacy.CalibratePure(c, 1, 2, privacy.KNormNoise))(t, "pure noise was calibrated to a joint certificate")
-	if _, err := privacy.CalibrateGaussian(c, privacy.Budget{Epsilon: 1, Delta: 1e-5}, 2); err == nil {
-		t.Error("a joint certificate was used twice")
-	}
-	if _, err := privacy.NewPublicSession(privacy.NewSeededSource(1), []account.Event{event, event}); err == nil {
-		t.Error("a plan with the same stream twice was accepted")
-	}
+	must.Err(privacy.CalibrateGaussian(c, privacy.Budget{Epsilon: 1, Delta: 1e-5}, 2))(t, "a joint certificate was used twice")
+	must.Err(privacy.NewPublicSession(privacy.NewSeededSource(1), []account.Event{event, event}))(t, "a plan with the same stream twice was accepted")
 	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger")))(t)
 	charge := Charge{DataID: "people", Algorithm: "a", Events: []account.Event{event}}
 	s := must.Get(l.Begin(charge, privacy.NewSeededSource(1)))(t)
@@ -78,9 +73,7 @@ func TestStreamEvent(t *testing.T) {
 		t.Errorf("resuming changed the total from %v to %v (%v)", before.Mu, after.Mu, err)
 	}
 	must.Do(t, l.Finish(run, "ended"))
-	if _, err := l.ResumeStream(run, charge, 3, 2, privacy.NewSeededSource(2)); !errors.Is(err, ErrResume) {
-		t.Errorf("a finished stream was resumed: %v", err)
-	}
+	must.Fail(l.ResumeStream(run, charge, 3, 2, privacy.NewSeededSource(2)))(t, ErrResume, "a finished stream was resumed")
 }
 
 // A stream without noise is charged as infinite, and goes on without a new charge.

@@ -59,9 +59,7 @@ func TestPlaceOddsAreAtMostEpsilon(t *testing.T) {
 			}
 			odds := new(big.Float).Quo(big400(p, n-k), big400(q, k))
 			low, high := expBetween(epsilon)
-			if odds.Cmp(low) > 0 {
-				t.Errorf("n = %d, k = %d, epsilon %v: the odds are above e^epsilon", n, k, epsilon)
-			}
+			must.AtMost(t, odds.Cmp(low), 0, "n = %d, k = %d, epsilon %v: the odds are above e^epsilon", n, k, epsilon)
 			if r, _ := new(big.Float).Quo(odds, high).Float64(); !(r > 1-0x1p-43) {
 				t.Errorf("n = %d, k = %d, epsilon %v: the odds are %v of e^epsilon", n, k, epsilon, r)
 			}

@@ -235,10 +235,7 @@ func BenchmarkPrivateDirection(b *testing.B) {
 
 func TestShuffleEpsilon(t *testing.T) {
 	// docs/theory.md#local-shuffling: n = 16100, epsilon 1, delta 1e-6.
-	got, err := local.ShuffleEpsilon(1, 16100, 1e-6)
-	if err != nil || math.Abs(got-0.17) > 0.005 {
-		t.Errorf("got %v, %v, want 0.17", got, err)
-	}
+	must.Near(t, must.Get(local.ShuffleEpsilon(1, 16100, 1e-6))(t), 0.17, 0.005, "epsilon")
 	for _, c := range []struct {
 		eps   float64
 		n     int
@@ -253,12 +250,8 @@ func TestShuffleEpsilon(t *testing.T) {
 	// exact divergence of the counts.
 	const n, eps0, delta = 2000, 1.0, 1e-6
 	bound := must.Get(local.ShuffleEpsilon(eps0, n, delta))(t)
-	if d := shuffledResponseDelta(n, eps0, bound); d > delta {
-		t.Errorf("at the stated epsilon %v the counts have delta %v > %v", bound, d, delta)
-	}
-	if d := shuffledResponseDelta(n, eps0, bound/8); d < delta {
-		t.Errorf("an eighth of the stated epsilon would hold too: delta %v", d)
-	}
+	must.AtMost(t, shuffledResponseDelta(n, eps0, bound), delta, "at the stated epsilon %v the counts have delta", bound)
+	must.AtLeast(t, shuffledResponseDelta(n, eps0, bound/8), delta, "an eighth of the stated epsilon would hold too: delta")
 }
 
 // shuffledResponseDelta is the exact hockey-stick divergence at epsilon of the number

@@ -41,9 +41,7 @@ func TestPrivateVectorClipsAndRefuses(t *testing.T) {
 	m := local.Vector{Dim: 3, Bound: 1, Epsilon: 50} // noise of scale 0.04
 	for _, x := range [][]float64{{1e300, 1e300, 0}, {5, -5, 5}, {0.2, 0.2, 0.2}} {
 		must.Do(t, m.Perturb(x, src))
-		if sum := math.Abs(x[0]) + math.Abs(x[1]) + math.Abs(x[2]); sum > 2 {
-			t.Errorf("the vector became %v: it was not clipped", x)
-		}
+		must.AtMost(t, math.Abs(x[0])+math.Abs(x[1])+math.Abs(x[2]), 2, "the vector became %v: it was not clipped", x)
 	}
 	for _, bad := range []local.Vector{{Dim: 3, Epsilon: 1}, {Dim: 3, Bound: 1}, {Dim: 0, Bound: 1, Epsilon: 1}, {Dim: 2, Bound: 1, Epsilon: 1}, {Dim: 3, Bound: math.Inf(1), Epsilon: 1}} {
 		x := []float64{1, 2, 3}

@@ -26,9 +26,7 @@ func TestCheckBinomialRate(t *testing.T) {
 						rate += exactBinomial(k, n, p)
 					}
 				}
-				if rate > alpha {
-					t.Errorf("n %d, p %v: false-alarm rate %v > %v", n, p, rate, alpha)
-				}
+				must.AtMost(t, rate, alpha, "n %d, p %v: false-alarm rate", n, p)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
@@ -126,9 +127,7 @@ func TestCellDecisionIsExact(t *testing.T) {
 	if fast < n/4 || open < n/20 || refused == 0 {
 		t.Errorf("%d fast, %d open, %d refused of %d: some path is not tested", fast, open, refused, n)
 	}
-	if naiveWrong < n/20 {
-		t.Errorf("rounded arithmetic gives another cell in %d of %d cases only: the cases are too easy", naiveWrong, n)
-	}
+	must.AtLeast(t, naiveWrong, n/20, "rounded arithmetic gives another cell in %d of %d cases only: the cases are too easy", naiveWrong, n)
 }
 
 // With the digits that follow, an open case is decided as rational arithmetic
@@ -159,7 +158,5 @@ func TestCellDecisionDrawsMoreDigits(t *testing.T) {
 			t.Fatalf("drew digit %d, not needed: %+v", digits, c)
 		}
 	}
-	if open < 500 {
-		t.Errorf("only %d open cases", open)
-	}
+	must.AtLeast(t, open, 500, "only %d open cases", open)
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/internal/sampler"
@@ -151,9 +152,7 @@ func TestRadialFastFactor(t *testing.T) {
 		}
 	}
 	t.Logf("largest error of the factor: %.3g units of 2^-53; %d of %d defects caught", worst, caught, n)
-	if worst > 13 {
-		t.Errorf("the factor is off by %.3g units of 2^-53, proved: 13", worst)
-	}
+	must.AtMost(t, worst, 13, "the factor is off by %.3g units of 2^-53, proved: 13", worst)
 	if worst < 1 || caught < 20 {
 		t.Errorf("largest error %.3g, %d defects caught: the cases are too easy", worst, caught)
 	}
@@ -189,9 +188,7 @@ func TestRadialDrawsMoreDigits(t *testing.T) {
 			t.Fatalf("cell %v, want %v", got, want)
 		}
 	}
-	if open < 30 {
-		t.Errorf("only %d of 400 cases needed more than one digit", open)
-	}
+	must.AtLeast(t, open, 30, "only %d of 400 cases needed more than one digit", open)
 }
 
 // On the default grid nearly all coordinates are decided in float64.
@@ -213,7 +210,5 @@ func TestRadialFastIsTypical(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d coordinates needed big integers", slow, size*releases)
-	if slow > size*releases/500 {
-		t.Errorf("%d of %d coordinates needed big integers, want at most 1 in 500", slow, size*releases)
-	}
+	must.AtMost(t, slow, size*releases/500, "%d of %d coordinates needed big integers, want at most 1 in 500", slow, size*releases)
 }

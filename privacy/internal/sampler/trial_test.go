@@ -50,9 +50,7 @@ func TestNormalProposals(t *testing.T) {
 	for k, p := range all {
 		must.Near(t, probs[k]*probability(p, 0.3), 145./256*math.Exp(-(float64(k)+0.3)*(float64(k)+0.3)/2), 1e-15,
 			"k = %d: mass", k)
-		if probability(p, 0) > 1 {
-			t.Errorf("k = %d has acceptance probability %v", k, probability(p, 0))
-		}
+		must.AtMost(t, probability(p, 0), 1, "k = %d has acceptance probability", k)
 		beyond -= probs[k]
 	}
 	probs = append(probs, beyond)
