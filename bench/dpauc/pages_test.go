@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/bench"
 	"dyad/internal/experiment"
 	"dyad/internal/must"
 )
@@ -40,7 +41,7 @@ func TestPagesFollowTheRawFiles(t *testing.T) {
 		}
 		before := must.Get(page(c.page, dir))(t)
 		path := filepath.Join(dir, c.file)
-		comments, rows := must.Get2(table(path))(t)
+		comments, rows := must.Get2(bench.ReadTable(path))(t)
 		var b strings.Builder
 		b.WriteString(strings.Join(comments, "\n") + "\n")
 		var head []string

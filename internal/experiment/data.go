@@ -18,6 +18,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/dataset/catalog"
+	"dyad/internal/input"
 )
 
 // loaded is a data set in memory.
@@ -50,7 +51,7 @@ func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, &InputError{errors.Join(missing...)}
+		return nil, input.As(errors.Join(missing...))
 	}
 	return out, nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/input"
 	"dyad/internal/must"
 )
 
@@ -328,7 +329,7 @@ func TestFilesOfOthersAreRefused(t *testing.T) {
 	} {
 		must.Do(t, os.WriteFile(path, []byte(strings.Replace(text, old, now, 1)), 0o600))
 		before := read(t, path)
-		if err := p.Run(context.Background(), path, o); !errors.As(err, new(*InputError)) || read(t, path) != before {
+		if err := p.Run(context.Background(), path, o); !errors.Is(err, input.Err) || read(t, path) != before {
 			t.Errorf("a file with %q: %v", now, err)
 		}
 	}
@@ -340,7 +341,7 @@ baselines: [class-means]
 `)
 	o.Folders = []string{t.TempDir()}
 	err := missing.Run(context.Background(), path+"2", o)
-	if !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), "pima/pima-indians-diabetes.data") || !strings.Contains(err.Error(), "dyad data fetch pima") {
+	if !errors.Is(err, input.Err) || !strings.Contains(err.Error(), "pima/pima-indians-diabetes.data") || !strings.Contains(err.Error(), "dyad data fetch pima") {
 		t.Errorf("a missing file: %v", err)
 	}
 	must.Err(os.Stat(path+"2"))(t, "a file was begun without data")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dyad/internal/create"
+	"dyad/internal/input"
 	"dyad/internal/tasks"
 	"dyad/privacy/durable"
 )
@@ -75,8 +76,8 @@ type runner struct {
 // or the file is wrong, or if ctx ends.
 func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if o.Parts < 0 || o.Part < 0 || o.Part > o.Parts || o.Parts > 0 && o.Part == 0 {
-		return &InputError{fmt.Errorf("experiment: part is %d of %d, but must be 1 to the number of parts",
-			o.Part, o.Parts)}
+		return input.As(fmt.Errorf("experiment: part is %d of %d, but must be 1 to the number of parts",
+			o.Part, o.Parts))
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -84,7 +85,7 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	// Two runs on one file would repeat each other's work and replace each other's rows.
 	name, err := durable.Resolve(path)
 	if err != nil {
-		return &InputError{fmt.Errorf("experiment: %s: %w", path, err)}
+		return input.As(fmt.Errorf("experiment: %s: %w", path, err))
 	}
 	lock, err := durable.Lock(name+".lock", 0)
 	if err != nil {
@@ -120,9 +121,9 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	if old := t.part(); old != part && len(t.rows) > 0 {
-		return &InputError{fmt.Errorf("experiment: %s has the runs of %s, but the new runs are of %s; write to another "+
+		return input.As(fmt.Errorf("experiment: %s has the runs of %s, but the new runs are of %s; write to another "+
 			"file", path,
-			cmp.Or(old, "the whole plan"), cmp.Or(part, "the whole plan"))}
+			cmp.Or(old, "the whole plan"), cmp.Or(part, "the whole plan")))
 	}
 	if part != "" {
 		comments = append(comments, part)
