@@ -220,24 +220,12 @@ func (s set) split(folder, data, schemas string, n int, seed uint64) (train, tes
 // write writes synthetic records and their schema.
 func (s set) write(file, schema string, n int, seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 15))
-	var rows, columns strings.Builder
-	for k := range s.dim {
-		fmt.Fprintf(&rows, "x%d,", k+1)
-		fmt.Fprintf(&columns, "  - {name: x%d, range: [-1, 1]}\n", k+1)
-	}
-	rows.WriteString("label\n")
-	for range n {
-		x, positive := s.make(r)
-		if r.Float64() < 0.05 {
-			positive = !positive
-		}
-		for _, v := range x {
-			fmt.Fprintf(&rows, "%.6f,", v)
-		}
-		fmt.Fprintf(&rows, "%t\n", positive)
-	}
-	text := fmt.Sprintf("data_id: %s\nformat: csv\ncsv: {header: true}\ncolumns:\n%s  - {name: label, role: label, "+
-		"positive: \"true\", negative: \"false\"}\n", s.name, columns.String())
+	var rows strings.Builder
+	text := bench.Generate(&rows, n, s.dim, -1, 1, 6, func(x []float64) bool {
+		drawn, positive := s.make(r)
+		copy(x, drawn)
+		return positive != (r.Float64() < 0.05)
+	})
 	if err := os.WriteFile(schema, []byte(text), 0o600); err != nil {
 		return err
 	}
