@@ -20,12 +20,12 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"dyad/internal/experiment"
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/search"
 	"dyad/bench"
 	"dyad/engine/dataset"
+	"dyad/internal/experiment"
 	"dyad/privacy"
 )
 
