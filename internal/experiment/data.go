@@ -72,7 +72,7 @@ func (d *Data) read(ctx context.Context, p *Plan, folders []string) (loaded, err
 		return loaded{records: d.Given}, nil
 	}
 	if d.Synthetic != "" {
-		r, err := d.synthesise()
+		r, err := generators()[d.Synthetic].make(d.Records, d.Features, d.Seed)
 		return loaded{records: r}, err
 	}
 	schema, err := p.schema(d.Schema)
@@ -264,8 +264,4 @@ func (d *Data) checkSynthetic() error {
 		return fmt.Errorf("the generator %s sets the number of features; remove the key features", d.Synthetic)
 	}
 	return nil
-}
-
-func (d *Data) synthesise() (*engine.Records, error) {
-	return generators()[d.Synthetic].make(d.Records, d.Features, d.Seed)
 }

@@ -161,7 +161,11 @@ func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 				return nil, 0, bad("want the columns " + header)
 			}
 		default:
-			r, err := parseRow(line)
+			var r Row
+			f, err := csv.NewReader(strings.NewReader(line)).Read()
+			if err == nil {
+				err = parseCSV(&r, f)
+			}
 			if err != nil {
 				return nil, 0, bad(err.Error())
 			}
@@ -182,14 +186,6 @@ func (t *table) part() string {
 		}
 	}
 	return ""
-}
-
-func parseRow(line string) (r Row, err error) {
-	f, err := csv.NewReader(strings.NewReader(line)).Read()
-	if err == nil {
-		err = parseCSV(&r, f)
-	}
-	return r, err
 }
 
 // head sorts the comments of a table: plan, machines, data, peers, others.
