@@ -212,37 +212,23 @@ func (r *runner) work(ctx context.Context, blocks []block) error {
 	defer os.RemoveAll(r.temp)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	next, workers := make(chan block), max(1, r.o.Parallel)
-	errs := make([]error, workers)
-	wait := tasks.Group{Stop: cancel}
+	workers := make([]*worker, max(1, r.o.Parallel))
 	for i := range workers {
-		w := &worker{runner: r, peers: map[*Peer]*peerProcess{}}
-		wait.Go(func() {
-			defer w.close()
-			for b := range next {
-				if errs[i] = w.block(ctx, b); errs[i] != nil {
-					cancel()
-					return
-				}
-			}
-		})
+		workers[i] = &worker{runner: r, peers: map[*Peer]*peerProcess{}}
+		defer workers[i].close()
 	}
-feed:
-	for _, b := range blocks {
-		select {
-		case next <- b:
-		case <-ctx.Done():
-			break feed
+	errs := make([]error, len(workers))
+	err = tasks.Each(ctx, len(workers), len(blocks), func(w, i int) {
+		if errs[w] = workers[w].block(ctx, blocks[i]); errs[w] != nil {
+			cancel()
+		}
+	})
+	for _, failed := range errs {
+		if failed != nil && !errors.Is(failed, context.Canceled) {
+			return failed
 		}
 	}
-	close(next)
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-	}
-	return ctx.Err()
+	return err
 }
 
 // append adds text to the file by one write.
