@@ -46,17 +46,28 @@ type rankEnd struct {
 func ranks(t *testing.T, dir string, size int, args []string, more func(rank int) []string) []rankEnd {
 	t.Helper()
 	t.Chdir(dir)
-	ends := make([]rankEnd, size)
-	var all sync.WaitGroup
-	for rank, member := range enginetest.Members(size) {
+	return asTeam(enginetest.Members(size), nil, func(rank int) []string {
 		own := append(slices.Clone(args), "--team", "mpi", "--ledger", fmt.Sprintf("rank-%d.jsonl", rank))
 		if more != nil {
 			own = append(own, more(rank)...)
 		}
+		return own
+	})
+}
+
+// asTeam runs the program as a team of these members. at, if not nil, is called at every stage of every rank.
+func asTeam(members []engine.Team, at func(stage string), args func(rank int) []string) []rankEnd {
+	ends := make([]rankEnd, len(members))
+	var all sync.WaitGroup
+	for rank, member := range members {
+		own, e := args(rank), &ends[rank]
 		all.Go(func() {
-			e := &ends[rank]
 			var out, errs bytes.Buffer
-			stage := func(name string) { e.stages = append(e.stages, name) }
+			stage := func(name string) {
+				if e.stages = append(e.stages, name); at != nil {
+					at(name)
+				}
+			}
 			e.Code = runHooked(context.Background(), own, strings.NewReader(""), &out, &errs, hooks{stage: stage, team: memoryJob{member}})
 			e.Stdout, e.Stderr = out.String(), errs.String()
 		})
@@ -260,24 +271,12 @@ func TestTeamLostRank(t *testing.T) {
 	dir := clinic(t, 5000)
 	t.Chdir(dir)
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--set", "steps=40", "--team", "mpi", "--ledger", "l.jsonl", "--out", "team.json"}
-	var all sync.WaitGroup
 	members := enginetest.Members(3)
-	var first rankEnd
-	for rank, member := range members {
-		all.Go(func() {
-			var out, errs bytes.Buffer
-			stage := func(name string) {
-				if name == "training" {
-					members[1].(interface{ End(error) }).End(errors.New("killed"))
-				}
-			}
-			code := runHooked(context.Background(), args, strings.NewReader(""), &out, &errs, hooks{stage: stage, team: memoryJob{member}})
-			if rank == 0 {
-				first.Code, first.Stderr = code, errs.String()
-			}
-		})
-	}
-	all.Wait()
+	first := asTeam(members, func(stage string) {
+		if stage == "training" {
+			members[1].(interface{ End(error) }).End(errors.New("killed"))
+		}
+	}, func(int) []string { return args })[0]
 	if first.Code == exitOK || !strings.Contains(first.Stderr, "continues it at no further cost") {
 		t.Fatalf("a rank was lost: exit %d: %s", first.Code, first.Stderr)
 	}
