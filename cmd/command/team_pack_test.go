@@ -25,11 +25,7 @@ func TestChangedPackOfAnyRankIsNotReleased(t *testing.T) {
 		out, book := f.in("out/team.json"), f.in("ledger/team"+string(rune('0'+at))+".jsonl")
 		_ = os.Remove(out)
 		run := func(stage string, more ...string) []rankEnd {
-			return asTeam(enginetest.Members(2), func(s string) {
-				if s == stage {
-					overwrite(t, packs[at])
-				}
-			}, func(rank int) []string {
+			return asTeam(enginetest.Members(2), reach(stage, func() { overwrite(t, packs[at]) }).stage, func(rank int) []string {
 				return append([]string{"train", "--data", packs[rank], "--schema", f.in("in/patients.yaml"), "--algorithm", "gradient-perturbation", "--steps", "3", "--team", "mpi", "--ledger", book, "--out", out}, more...)
 			})
 		}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,14 +61,12 @@ func asTeam(members []engine.Team, at func(stage string), args func(rank int) []
 	for rank, member := range members {
 		own, e := args(rank), &ends[rank]
 		all.Go(func() {
-			var out, errs bytes.Buffer
 			stage := func(name string) {
 				if e.stages = append(e.stages, name); at != nil {
 					at(name)
 				}
 			}
-			e.Code = runHooked(context.Background(), own, strings.NewReader(""), &out, &errs, hooks{stage: stage, team: memoryJob{member}})
-			e.Stdout, e.Stderr = out.String(), errs.String()
+			e.Code, e.Stdout, e.Stderr = hooked(context.Background(), hooks{stage: stage, team: memoryJob{member}}, own...)
 		})
 	}
 	all.Wait()
@@ -272,11 +269,7 @@ func TestTeamLostRank(t *testing.T) {
 	t.Chdir(dir)
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--set", "steps=40", "--team", "mpi", "--ledger", "l.jsonl", "--out", "team.json"}
 	members := enginetest.Members(3)
-	first := asTeam(members, func(stage string) {
-		if stage == "training" {
-			members[1].(interface{ End(error) }).End(errors.New("killed"))
-		}
-	}, func(int) []string { return args })[0]
+	first := asTeam(members, reach("training", func() { members[1].(interface{ End(error) }).End(errors.New("killed")) }).stage, func(int) []string { return args })[0]
 	if first.Code == exitOK || !strings.Contains(first.Stderr, "continues it at no further cost") {
 		t.Fatalf("a rank was lost: exit %d: %s", first.Code, first.Stderr)
 	}
