@@ -94,10 +94,7 @@ func TestDriverErrors(t *testing.T) {
 		"-DINIT=100": "CUDA_VISIBLE_DEVICES", "-DINIT=35": "reinstall", "-DINIT=803": "different versions",
 	} {
 		fakeCUDA(t, init, "-DCOUNT=2", "-DBROKEN=-1")
-		code, out, _ := dyad(t, t.TempDir(), "doctor")
-		if code != exitOK || !strings.Contains(out, want) || !strings.Contains(out, "runs use the CPU") {
-			t.Errorf("%s: exit %d: %s", init, code, out)
-		}
+		ran(t, t.TempDir(), "doctor").exits(exitOK).prints(want, "runs use the CPU")
 	}
 }
 

@@ -95,10 +95,8 @@ func TestNewLedgerIsAnnounced(t *testing.T) {
 		{"l.jsonl", []string{"online", "--state", "s", "--records", "60"}, false},
 		{"lx.jsonl", []string{"online", "--state", "t", "--records", "60"}, true},
 	} {
-		code, out, errs := dyad(t, dir, append(c.args, "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", c.ledger)...)
-		if code != exitOK || strings.Contains(errs, says) != c.want || strings.Contains(out, says) {
-			t.Errorf("%v with %s: exit %d: %s", c.args, c.ledger, code, errs)
-		}
+		r := ran(t, dir, append(c.args, "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", c.ledger)...).exits(exitOK)
+		r.contains(r.errs, c.want, []string{says}).contains(r.out, false, []string{says})
 	}
 }
 

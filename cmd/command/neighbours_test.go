@@ -166,10 +166,8 @@ func wantSaid(t *testing.T, text string, change func(schema string) string, more
 			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--all-pairs", "--out", "p.json", "--force"},
 			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "1", "--degree-cap", "4", "--out", "p.json", "--force"},
 		}, more...) {
-			code, out, errs := dyad(t, dir, args...)
-			if code != exitOK || strings.Contains(out, text) != changed {
-				t.Errorf("%q wanted: %v, %v: exit %d %s%s", text, changed, args, code, errs, out)
-			}
+			r := ran(t, dir, args...).exits(exitOK)
+			r.contains(r.out, changed, []string{text})
 		}
 	}
 }

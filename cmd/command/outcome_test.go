@@ -32,9 +32,7 @@ func TestSeedKeepsNoCheckpoints(t *testing.T) {
 	dir := clinic(t, 200)
 	for flags, note := range map[string]bool{"--seed 1": true, "": false, "--seed 1 --checkpoint-every 0": false, "--seed 1 --public-data": false} {
 		args := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--force", "--ledger", "l.jsonl"}, strings.Fields(flags)...)
-		code, _, errs := dyad(t, dir, args...)
-		if code != exitOK || strings.Contains(errs, "--seed keeps no checkpoints") != note {
-			t.Errorf("%q: exit %d: %s", flags, code, errs)
-		}
+		r := ran(t, dir, args...).exits(exitOK)
+		r.contains(r.errs, note, []string{"--seed keeps no checkpoints"})
 	}
 }

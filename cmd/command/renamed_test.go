@@ -41,10 +41,8 @@ func TestOldNamesWork(t *testing.T) {
 		}
 	}
 	want := mustRun(t, dir, "lab", "losses", "check", "-u")
-	code, out, errs := dyad(t, dir, "losses", "check", "-u")
-	if code != exitOK || out != want || errs != "dyad: dyad losses is now dyad lab losses; the old name works, too\n" {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	r := ran(t, dir, "losses", "check", "-u").exits(exitOK).printsOnly(want)
+	r.want(r.errs == "dyad: dyad losses is now dyad lab losses; the old name works, too\n", "the new name")
 	ran(t, dir, "-q", "losses", "check", "-u").exits(exitOK).printsOnly("").warnsNothing()
 }
 

@@ -44,9 +44,7 @@ func TestReproduceQuick(t *testing.T) {
 	}
 	pages := filepath.Join(dir, "q", "reproduce-xue.html")
 	must.Do(t, os.Remove(pages))
-	if code, out, errs := dyad(t, dir, append(args, "--pages-only")...); code != exitOK || !exists(pages) {
-		t.Errorf("--pages-only: code %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, append(args, "--pages-only")...).exits(exitOK).want(exists(pages), "the pages")
 	for _, name := range []string{"reproduce-xue.html", "verdicts.md"} {
 		text, err := os.ReadFile(filepath.Join(dir, "q", name))
 		if err != nil || !strings.Contains(string(text), "dpgdsc") {
