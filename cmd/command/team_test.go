@@ -263,6 +263,27 @@ func TestTeamEndsEarly(t *testing.T) {
 	}
 }
 
+// wantCharged returns the one run of the ledger in this folder, which has released so often.
+func wantCharged(t *testing.T, releases int) (run string) {
+	t.Helper()
+	l := must.Get(ledger.Open("l.jsonl"))(t)
+	entries := must.Get(l.Entries())(t)
+	charges, released := 0, 0
+	for _, e := range entries {
+		if e.Charge != nil {
+			run = e.Run
+			charges++
+		}
+		if e.Status == ledger.StatusReleased {
+			released++
+		}
+	}
+	if charges != 1 || released != releases {
+		t.Errorf("%d charges and %d releases, want 1 and %d", charges, released, releases)
+	}
+	return run
+}
+
 // TestTeamLostRank: a run that loses a rank in the middle stays charged, and releases nothing.
 func TestTeamLostRank(t *testing.T) {
 	dir := clinic(t, 5000)
@@ -273,22 +294,6 @@ func TestTeamLostRank(t *testing.T) {
 	if first.Code == exitOK || !strings.Contains(first.Stderr, "continues it at no further cost") {
 		t.Fatalf("a rank was lost: exit %d: %s", first.Code, first.Stderr)
 	}
-	l := must.Get(ledger.Open("l.jsonl"))(t)
-	entries, err := l.Entries()
-	if err != nil || len(entries) == 0 {
-		t.Fatal(err, entries)
-	}
-	charges, released := 0, 0
-	for _, e := range entries {
-		if e.Charge != nil {
-			charges++
-		}
-		if e.Status == ledger.StatusReleased {
-			released++
-		}
-	}
-	if charges != 1 || released != 0 {
-		t.Errorf("%d charges and %d releases after a lost rank", charges, released)
-	}
+	wantCharged(t, 0)
 	must.Err(os.Stat("team.json"))(t, "a lost rank left a model")
 }
