@@ -18,7 +18,7 @@ type evaluatedFlags struct {
 	trackFlag
 }
 
-// measuredFlags are those of evaluatedFlags that dyad threshold has, too.
+// measuredFlags are flags of dyad evaluate and dyad threshold.
 type measuredFlags struct {
 	Model      string   `arg:"" help:"Model file."`
 	PublicData bool     `help:"The data are public: no budget is charged, and the report says so."`
