@@ -162,9 +162,7 @@ func TestDocsDefault(t *testing.T) {
 			t.Errorf("docs/curves.md does not have %q, or the default loses", want)
 		}
 	}
-	if len(auc) != 6 {
-		t.Errorf("%d cells", len(auc))
-	}
+	must.Equal(t, len(auc), 6, "cells")
 }
 
 // line is a row of a summary.

@@ -38,9 +38,7 @@ func TestApprovedRoad(t *testing.T) {
 	}
 	body, _, _ := strings.Cut(page, `<section class="appendix"`)
 	_, body, _ = strings.Cut(body, "</style>")
-	if found := regexp.MustCompile(`\d\.\d{5,}|\b[a-z]+_[a-z_]+\b|<script`).FindString(body); found != "" {
-		t.Errorf("the page has %q", found)
-	}
+	must.Equal(t, regexp.MustCompile(`\d\.\d{5,}|\b[a-z]+_[a-z_]+\b|<script`).FindString(body), "", "the page has")
 	train := func(schema, epsilon, held string, more ...string) []string {
 		return append([]string{"train", "--data", "clinic.csv", "--schema", schema, "--epsilon", epsilon, "--holdout", "0.25", "--holdout-epsilon", held, "--approved", "de.html", "--out", "m.json"}, more...)
 	}

@@ -281,9 +281,7 @@ func (f *fixture) saveKept(t testing.TB, run string, args []string) {
 	before := f.get(t, "ledger/ledger.jsonl")
 	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "repeat the command of the run with --resume "+run)
 	f.dyad(append(args, "--resume", run)...).Want(t, "resume of a released run", exitOK, "nothing more was charged")
-	if f.get(t, "ledger/ledger.jsonl") != before {
-		t.Error("saving the model wrote to the ledger")
-	}
+	must.Equal(t, f.get(t, "ledger/ledger.jsonl"), before, "saving the model wrote to the ledger")
 	if e := f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")); strings.Contains(e.Stdout, run) {
 		t.Errorf("a saved model is still listed:\n%s", e.Stdout)
 	}

@@ -210,8 +210,6 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 	f.put(t, map[string]string{name: checkpoint, "in/patients.csv": whole + "\n"})
 	f.dyad(f.pairsTrain("poisson", "--resume", run)...).Want(t, "other data", exitInput, "")
 	f.put(t, map[string]string{"in/patients.csv": whole})
-	if f.get(t, "ledger/ledger.jsonl") != before {
-		t.Error("a refused resume wrote to the ledger")
-	}
+	must.Equal(t, f.get(t, "ledger/ledger.jsonl"), before, "a refused resume wrote to the ledger")
 	f.dyad(f.pairsTrain("poisson", "--resume", run)...).Want(t, "control", exitOK, "run "+run)
 }

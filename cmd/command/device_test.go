@@ -105,9 +105,7 @@ func TestDoctorWithGPU(t *testing.T) {
 	dir := t.TempDir()
 	code, out, _ := dyad(t, dir, "doctor")
 	must.Contain(t, out, "cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal")
-	if code != exitFailure {
-		t.Errorf("doctor: exit %d", code)
-	}
+	must.Equal(t, code, exitFailure, "doctor: exit")
 	ran(t, dir, "devices").exits(exitOK).prints("cuda:1   Mock A100", "140 GiB")
 	ends(t, dir, exitResource, "there is no GPU 7", "train", "--device", "cuda:7")
 	ran(t, dir, "train", "--verbose").exits(exitOK).warns("Mock H200 cannot be measured")

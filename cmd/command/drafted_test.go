@@ -98,9 +98,7 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 				t.Errorf("ledger: %s", out)
 			}
 			checked := run(exitOK, "data check p.yaml")
-			if strings.Contains(checked, "warning") != (c.says != clean) {
-				t.Errorf("data check: %s", checked)
-			}
+			must.Equal(t, strings.Contains(checked, "warning"), c.says != clean, "data check: %s", checked)
 			if c.says == algorithms.DraftAway { // and no other command loses it
 				run(exitOK, "data convert p.csv q.csv --schema p.yaml --out-schema q.yaml")
 				if out := run(exitOK, "data check q.yaml"); !strings.Contains(out, algorithms.DraftAway) {

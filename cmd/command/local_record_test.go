@@ -178,7 +178,5 @@ func TestUnusableRecordFromStandardInput(t *testing.T) {
 		}
 		features[name] = fmt.Sprint(answer.Message.Features)
 	}
-	if features["good"] != features["other"] {
-		t.Errorf("features %v", features)
-	}
+	must.Equal(t, features["good"], features["other"], "features %v", features)
 }

@@ -119,9 +119,7 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 	a, b := neighbouringClinics(t, 64)
 	again, _ := neighbouringClinics(t, 64)
 	x := observed(t, a, figures...)
-	if x != observed(t, again, figures...) {
-		t.Error("a seeded run on the same data is not the same")
-	}
+	must.Equal(t, x, observed(t, again, figures...), "a seeded run on the same data is not the same")
 	if x == observed(t, b, figures...) {
 		t.Error("figures of held-out records were not noticed")
 	}

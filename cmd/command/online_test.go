@@ -142,13 +142,9 @@ func TestOnlineRefusesAnOldState(t *testing.T) {
 		t.Fatal("resuming failed")
 	}
 	write(t, dir, "s", string(old))
-	if code := feed(25, 60, "--resume"); code != exitInput {
-		t.Errorf("an old copy: exit %d", code)
-	}
+	must.Equal(t, feed(25, 60, "--resume"), exitInput, "an old copy: exit")
 	for _, bad := range [][]string{{"--follow"}, {"--state", "t", "--records", "1"}, {"--state", "t", "--algorithm", "onpairstrc"}, {"--state", "t", "--secret-state"}, {"--state", "t", "--delta", "0"}, {"--state", "missing", "--resume"}} {
-		if code := feed(0, 20, bad...); code != exitInput {
-			t.Errorf("%v: exit %d", bad, code)
-		}
+		must.Equal(t, feed(0, 20, bad...), exitInput, "%v: exit", bad)
 	}
 }
 

@@ -150,9 +150,7 @@ func TestOldNamesOfFlagsWork(t *testing.T) {
 		write(t, dir, "old.yaml", text)
 		want := mustRun(t, dir, strings.Fields(now)...)
 		ran(t, dir, strings.Fields(typed)...).exits(exitOK).warns("have another name: --").printsOnly(want)
-		if got := mustRun(t, dir, append(strings.Fields(typed[:strings.Index(typed, " -")]), "--config", "old.yaml")...); got != want {
-			t.Errorf("%s in a file: %s, want %s", typed, got, want)
-		}
+		must.Equal(t, mustRun(t, dir, append(strings.Fields(typed[:strings.Index(typed, " -")]), "--config", "old.yaml")...), want, "%s in a file", typed)
 		for _, name := range []string{"group", "users", "gradient-clip", "alpha", "path", "epsilons", "algorithms", "rate", "threshold", "visits", "split-seed"} {
 			if strings.Contains(typed, "--"+name+" ") {
 				delete(old, name)

@@ -25,9 +25,7 @@ func TestReproduceList(t *testing.T) {
 		}
 	}
 	for item, want := range map[string]string{"xue table4": reproduce.MissingData, "xue table1": reproduce.NotRun, "han figure5": reproduce.Impossible} {
-		if states[item] != want {
-			t.Errorf("%s is %q, want %q", item, states[item], want)
-		}
+		must.Equal(t, states[item], want, "%s is", item)
 	}
 	ends(t, dir, exitInput, "table4", "lab", "reproduce", "xue", "table9")
 }

@@ -124,9 +124,7 @@ func TestVerify(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			text := verifiable(t, dir, name, table[name])
 			v := checker.Check(text)
-			if v.Code() != want {
-				t.Errorf("%s: the checker says %q, %s", name, v.Verdict, v.Why)
-			}
+			must.Equal(t, v.Code(), want, "%s: the checker says %q, %s", name, v.Verdict, v.Why)
 			var stated float64 // rounded up
 			if _, rest, _ := strings.Cut(v.Statement, " gives ("); want == 0 {
 				if _, err := fmt.Sscanf(rest, "%g,", &stated); err != nil || stated < v.Epsilon {

@@ -251,9 +251,7 @@ algorithms:
 	p.NoiseSeed = "split"
 	for _, b := range p.blocks() {
 		for _, r := range b.runs {
-			if r.row.Seed/2 != uint64(b.split) {
-				t.Errorf("split %d has seed %d", b.split, r.row.Seed)
-			}
+			must.Equal(t, r.row.Seed/2, uint64(b.split), "split %d has seed %d", b.split, r.row.Seed)
 		}
 	}
 }
@@ -284,9 +282,7 @@ peers:
 		"hangs": "failed: no answer in 50ms", "wrong": "failed: the answer has 2 weights", "odd": "failed: the answer does not have the agreed JSON format",
 		"absent": "failed: absent cannot be started", "offpairstrc": "refused: offpairstrc as printed never takes a step",
 	}
-	if len(rows) != 2*len(want) {
-		t.Errorf("%d rows, want %d", len(rows), 2*len(want))
-	}
+	must.Equal(t, len(rows), 2*len(want), "rows")
 	for _, r := range rows {
 		if !strings.HasPrefix(r.Status, want[r.Algorithm]) || r.ok() != (r.Value != 0) {
 			t.Errorf("%s: %q, AUC %g, want %q", r.Algorithm, r.Status, r.Value, want[r.Algorithm])

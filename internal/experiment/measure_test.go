@@ -80,9 +80,7 @@ measure: regret
 algorithms: [{name: onpairc}, {name: ongiga}, {name: dpgdsc}]
 `, Options{})
 	for _, r := range rows {
-		if fails := strings.Contains(r.Status, "not an online algorithm"); fails != (r.Algorithm == "dpgdsc") {
-			t.Errorf("%s: %s", r.Algorithm, r.Status)
-		}
+		must.Equal(t, strings.Contains(r.Status, "not an online algorithm"), r.Algorithm == "dpgdsc", "%s: %s", r.Algorithm, r.Status)
 		if r.Algorithm == "ongiga" && !(r.Value > 0 && r.Value < 0.5) {
 			t.Errorf("ongiga has the mean regret %v", r.Value)
 		}

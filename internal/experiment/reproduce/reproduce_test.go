@@ -252,9 +252,7 @@ func TestCommittedSettings(t *testing.T) {
 	want := must.Get(os.ReadFile("../../../docs/papers.md"))(t)
 	var page strings.Builder
 	must.Do(t, writeSettings(&page, items(t), filepath.Join(committed, "reproduce")))
-	if page.String() != string(want) {
-		t.Error("docs/papers.md is not the page of the committed results: dyad lab reproduce --pages-only")
-	}
+	must.Equal(t, page.String(), string(want), "docs/papers.md is not the page of the committed results: dyad lab reproduce --pages-only")
 	rows := 0
 	for line := range strings.Lines(page.String()) {
 		if cells := strings.Split(line, "|"); len(cells) == 13 && strings.Contains(cells[10], "±") {
@@ -327,9 +325,7 @@ func TestQuick(t *testing.T) {
 			t.Errorf("%s: %d rows, %v", parts[0].CSV, len(rows), err)
 		}
 		for _, r := range rows {
-			if r.Status != "ok" {
-				t.Errorf("%s %s %s: %s", at[0], r.Algorithm, r.Options, r.Status)
-			}
+			must.Equal(t, r.Status, "ok", "%s %s %s", at[0], r.Algorithm, r.Options)
 		}
 	}
 }
