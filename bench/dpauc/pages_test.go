@@ -127,9 +127,7 @@ func TestAhead(t *testing.T) {
 func TestMissing(t *testing.T) {
 	p := must.Get(experiment.Load("../plans/dpauc.yaml"))(t)
 	dir := t.TempDir()
-	if gone := p.MissingFiles([]string{dir}); !strings.Contains(strings.Join(gone, "\n"), "dyad data fetch adult") {
-		t.Error(gone)
-	}
+	must.Contain(t, strings.Join(p.MissingFiles([]string{dir}), "\n"), "dyad data fetch adult")
 	must.Do(t, os.MkdirAll(filepath.Join(dir, "adult"), 0o700))
 	for _, name := range []string{"adult.data.gz", "adult.test"} {
 		must.Do(t, os.WriteFile(filepath.Join(dir, "adult", name), nil, 0o600))

@@ -25,9 +25,7 @@ func TestApprovedRoad(t *testing.T) {
 	plan := []string{"plan", "-n", "400", "--schema", "clinic.yaml", "--epsilon", "1", "--holdout", "0.25", "--holdout-epsilon", "0.5", "--study", "A <b>", "--report"}
 	for _, language := range []string{"en", "de", "fr"} {
 		out := mustRun(t, dir, append(plan, language+".html", "--language", language)...)
-		if !strings.Contains(out, "\npurpose     Not enough: the 95 % interval of the AUC will be about ") {
-			t.Errorf("the terminal lacks the verdict of the page: %s", out)
-		}
+		must.Contain(t, out, "\npurpose     Not enough: the 95 % interval of the AUC will be about ")
 	}
 	page := text(t, dir, "de.html")
 	must.Contain(t, page, `<html lang="de">`, "von insgesamt 400; jede Person hat einen; 300 zum Trainieren, 100 zurückgehalten", "A &lt;b&gt;", "18 bis 95", "never, former, current", "% Erfolg erraten", "kann eine AUC von 0,5 nicht", "Unterschrift", `<h3 id="class-pairs">`)
@@ -76,9 +74,7 @@ func TestApprovedRoad(t *testing.T) {
 	mustRun(t, dir, train("clinic.yaml", "1", "0.5")...)
 	sum := sha256.Sum256([]byte(page))
 	for _, file := range []string{"m.json", filepath.Join("state", "dyad", "ledger.jsonl")} {
-		if !strings.Contains(text(t, dir, file), hex.EncodeToString(sum[:])) {
-			t.Errorf("%s does not have the digest of the page", file)
-		}
+		must.Contain(t, text(t, dir, file), hex.EncodeToString(sum[:]))
 	}
 	mustRun(t, dir, "report", "m.json", "--approved", "de.html", "--figures", "m.figures.json", "--out", "after.html")
 	part := regexp.MustCompile(`(?s)<div id="after-the-run">.*</div><!-- /after-the-run -->`)

@@ -185,9 +185,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 		must.Do(t, spoil(f, run))
 		r := &recorder{TB: t}
 		f.checkPairs(r, c, e)
-		if !strings.Contains(r.said, text) {
-			t.Errorf("the check does not say %q, only:\n%s", text, r.said)
-		}
+		must.Contain(t, r.said, text)
 	}
 	f, _, run := attacked("poisson")
 	before := f.get(t, "ledger/ledger.jsonl")

@@ -327,7 +327,5 @@ func wantNoticed(t *testing.T, f *fixture, want outcome, e ended, text string) {
 	t.Helper()
 	r := &recorder{TB: t}
 	f.check(r, want, e)
-	if !strings.Contains(r.said, text) {
-		t.Errorf("the check does not say %q, only:\n%s", text, r.said)
-	}
+	must.Contain(t, r.said, text)
 }

@@ -180,9 +180,7 @@ func TestLaboratory(t *testing.T) {
 	if got := run("figure9-bank", o); got.CSV != result || got.Laboratory != "" {
 		t.Errorf("with a result: %+v", got)
 	}
-	if got := run("figure9-adult", o); !strings.Contains(got.Skipped, "dyad data fetch adult") {
-		t.Errorf("without data: %+v", got)
-	}
+	must.Contain(t, run("figure9-adult", o).Skipped, "dyad data fetch adult")
 	form := regexp.MustCompile(`^go -C bench run \./(\w+) [^;|&<>]+$`)
 	commands := 0
 	for _, i := range items(t) {
