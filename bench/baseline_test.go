@@ -1,12 +1,11 @@
 package bench_test
 
 import (
-	"encoding/csv"
 	"math"
-	"os"
 	"strconv"
 	"testing"
 
+	"dyad/bench"
 	"dyad/internal/must"
 )
 
@@ -15,14 +14,10 @@ import (
 // on Debrecen, where a weaker ridge than both is far better. (With the earlier ridge the file would not pass:
 // ridge=0.03 and ridge=0.3 are in it.)
 func TestBaselineReachesLogisticRegression(t *testing.T) {
-	raw := must.Get(os.Open("results/baseline-summary.csv"))(t)
-	defer raw.Close()
-	r := csv.NewReader(raw)
-	r.Comment = '#'
-	lines := must.Get(r.ReadAll())(t)
+	lines := must.Get(bench.ReadRows("results/baseline-summary.csv"))(t)
 	worst := map[string]float64{}
 	best := map[string]float64{}
-	for _, l := range lines[1:] {
+	for _, l := range lines {
 		if l[11] == "" { // C = 1 itself
 			continue
 		}

@@ -2,7 +2,6 @@ package bench_test
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,6 +15,7 @@ import (
 	"dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/pairs"
+	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/embedding"
@@ -291,14 +291,10 @@ func TestClustersByPairs(t *testing.T) {
 // clusterTable compares the table of the document with the means of the raw file, and what is said of it.
 func clusterTable(t *testing.T) {
 	t.Helper()
-	raw := must.Get(os.Open(filepath.Join("results", "clusters.csv")))(t)
-	defer raw.Close()
-	in := csv.NewReader(raw)
-	in.Comment, in.LazyQuotes = '#', true
-	rows := must.Get(in.ReadAll())(t)
+	rows := must.Get(bench.ReadRows(filepath.Join("results", "clusters.csv")))(t)
 	page := must.Get(os.ReadFile(filepath.Join("..", "docs", "clustering.md")))(t)
 	means := map[string][6]float64{}
-	for _, row := range rows[1:] {
+	for _, row := range rows {
 		m := means[row[0]]
 		for i := range m {
 			v := must.Get(strconv.ParseFloat(row[2+i], 64))(t)

@@ -2,6 +2,10 @@ package bench
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
 
 	"dyad"
 	"dyad/algorithms"
@@ -23,6 +27,32 @@ func Load(file, schema string) (*engine.Records, error) {
 	}
 	return d.Records, nil
 }
+
+// Generate writes n records of the columns x1 to xd and y as CSV, and returns their schema. row sets the numbers of
+// a record, which are written with these digits, and reports whether it is a positive.
+func Generate(w io.Writer, n, d int, lo, hi float64, digits int, row func(x []float64) bool) (schema string) {
+	schema = "data_id: drawn\npublic: true\nformat: csv\ncsv: {header: true}\ncolumns:\n"
+	for j := range d {
+		schema += fmt.Sprintf("  - {name: x%d, range: [%v, %v]}\n", j+1, lo, hi)
+		fmt.Fprintf(w, "x%d,", j+1)
+	}
+	fmt.Fprintln(w, "y")
+	x := make([]float64, d)
+	for range n {
+		y := 0
+		if row(x) {
+			y = 1
+		}
+		for _, v := range x {
+			fmt.Fprintf(w, "%.*f,", digits, v)
+		}
+		fmt.Fprintln(w, y)
+	}
+	return schema + "  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
+}
+
+// Positive draws a class by its log odds.
+func Positive(rng *rand.Rand, odds float64) bool { return rng.Float64() < 1/(1+math.Exp(-odds)) }
 
 // Split cuts records into n to train and the others, at random by seed.
 func Split(r *engine.Records, n int, seed uint64) (train, test *engine.Records, err error) {

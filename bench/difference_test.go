@@ -6,7 +6,6 @@ import (
 	"hash/crc32"
 	"math"
 	"math/rand/v2"
-	"sync"
 	"testing"
 
 	"dyad/algorithms"
@@ -89,39 +88,23 @@ func (l pairLaw) draw(rng *rand.Rand, n, positives int) (d evaluate.Data) {
 func differences(t *testing.T, l pairLaw, p *evaluate.Plan, positives, runs int, first uint64) []float64 {
 	truth := l.auc(l.first) - l.auc(l.second)
 	var covered, wide, width, square, noise float64
-	var failed error
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for worker := range 2 {
-		wg.Go(func() {
-			for run := worker; run < runs; run += 2 {
-				d := l.draw(rand.New(rand.NewPCG(first+uint64(run), 1)), p.Options.Records, positives)
-				out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
-					algorithms.Options{Public: true, Source: privacy.NewSeededSource(first + uint64(run))})
-				var f *evaluate.Figures
-				if err == nil {
-					f, err = p.Figures(out.Weights, 0.95)
-				}
-				mu.Lock()
-				if err != nil {
-					failed = err
-				} else {
-					covered += float64(covers(*f.Difference, truth))
-					if f.Wide {
-						wide++
-					}
-					width += f.Difference.High - f.Difference.Low
-					square += (f.Difference.Value - truth) * (f.Difference.Value - truth)
-					noise += f.DifferenceNoise
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	if failed != nil {
-		t.Fatal(failed)
-	}
+	onTwo(t, runs, func(run uint64) (*evaluate.Figures, error) {
+		d := l.draw(rand.New(rand.NewPCG(first+run, 1)), p.Options.Records, positives)
+		out, err := algorithms.Execute(context.Background(), p.Job(func(context.Context) (evaluate.Data, error) { return d, nil }),
+			algorithms.Options{Public: true, Source: privacy.NewSeededSource(first + run)})
+		if err != nil {
+			return nil, err
+		}
+		return p.Figures(out.Weights, 0.95)
+	}, func(f *evaluate.Figures) {
+		covered += float64(covers(*f.Difference, truth))
+		if f.Wide {
+			wide++
+		}
+		width += f.Difference.High - f.Difference.Low
+		square += (f.Difference.Value - truth) * (f.Difference.Value - truth)
+		noise += f.DifferenceNoise
+	})
 	n := float64(runs)
 	return []float64{truth, covered / n, wide / n, width / n, math.Sqrt(square / n), noise / n}
 }

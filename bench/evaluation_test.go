@@ -13,6 +13,7 @@ import (
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
 	"dyad/internal/must"
+	"dyad/internal/tasks"
 	"dyad/privacy"
 )
 
@@ -282,30 +283,26 @@ func once(l law, h *household, want truth, p *evaluate.Plan, positives int, seed
 	return c, nil
 }
 
+// onTwo carries out runs on two goroutines, and adds up their results.
+func onTwo[T any](t *testing.T, runs int, one func(run uint64) (T, error), add func(T)) {
+	var mu sync.Mutex
+	must.Do(t, tasks.Each(t.Context(), 2, runs, func(_, run int) {
+		got, err := one(uint64(run))
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		add(got)
+	}))
+}
+
 // covered repeats an evaluation on two goroutines; the numbers are those of TestCoverage.
 func covered(t *testing.T, l law, h *household, want truth, p *evaluate.Plan, positives, runs int) []float64 {
 	var all coverage
-	var failed error
-	var mu sync.Mutex
-	var wg sync.WaitGroup
 	first := uint64(crc32.ChecksumIEEE([]byte(fmt.Sprint(l.name, h.text(), p.Options.Records, positives, p.Options.Budget.Delta)))) << 20
-	for worker := range 2 {
-		wg.Go(func() {
-			for run := worker; run < runs; run += 2 {
-				c, err := once(l, h, want, p, positives, first+uint64(run))
-				mu.Lock()
-				all.add(c)
-				if err != nil {
-					failed = err
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	if failed != nil {
-		t.Fatal(failed)
-	}
+	onTwo(t, runs, func(run uint64) (coverage, error) { return once(l, h, want, p, positives, first+run) }, all.add)
 	share := func(k, of int) float64 { return float64(k) / float64(of) }
 	return []float64{
 		share(all.auc, all.runs), share(all.wide, all.runs), share(all.loss, all.runs),

@@ -2,7 +2,6 @@ package bench_test
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -90,13 +89,8 @@ func leftOut(t *testing.T, b engine.Backend, loss engine.Loss, train, test *engi
 
 // correlations are those of predicted and exact changes in the raw file.
 func correlations(t *testing.T, path, model string) (pearson, rank float64) {
-	raw := must.Get(os.Open(path))(t)
-	defer raw.Close()
-	in := csv.NewReader(raw)
-	in.Comment, in.LazyQuotes = '#', true
-	rows := must.Get(in.ReadAll())(t)
 	var both [2][]float64
-	for _, row := range rows[1:] {
+	for _, row := range must.Get(bench.ReadRows(path))(t) {
 		if row[0] == model {
 			for k := range both {
 				v := must.Get(strconv.ParseFloat(row[2+k], 64))(t)

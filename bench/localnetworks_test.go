@@ -2,7 +2,6 @@ package bench_test
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -156,23 +155,13 @@ func localRecords(t *testing.T, data string, n int, seed uint64) *engine.Records
 
 // What docs/local-networks.md says of the table, of the average of the iterates.
 func TestLocalNetworkClaims(t *testing.T) {
-	file := must.Get(os.Open(filepath.Join("results", localNetworksFile)))(t)
-	defer file.Close()
-	in := csv.NewReader(file)
-	in.Comment = '#'
-	rows := must.Get(in.ReadAll())(t)
-	number := func(row []string, column string) float64 {
-		for i, name := range rows[0] {
-			if name == column {
-				return must.Get(strconv.ParseFloat(row[i], 64))(t)
-			}
-		}
-		t.Fatalf("no column %s", column)
-		return 0
+	rows := rawRows(t, localNetworksFile)
+	number := func(row map[string]string, column string) float64 {
+		return must.Get(strconv.ParseFloat(row[column], 64))(t)
 	}
-	of := func(s localSetting) (auc, se float64, row []string) {
-		for _, row := range rows[1:] {
-			if strings.Join(row[:7], ",") == s.key() {
+	of := func(s localSetting) (auc, se float64, row map[string]string) {
+		for _, row := range rows {
+			if key := row["data"] + "," + row["users"] + "," + row["model"] + "," + row["method"] + "," + row["epochs"] + "," + row["epsilon"] + "," + row["threshold"]; key == s.key() {
 				return number(row, "auc_average"), number(row, "se_average"), row
 			}
 		}

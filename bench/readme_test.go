@@ -1,30 +1,19 @@
 package bench_test
 
 import (
-	"encoding/csv"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"testing"
 
+	"dyad/bench"
 	"dyad/internal/must"
 )
 
 // rawRows are the lines of a raw file by their columns.
-func rawRows(t *testing.T, name string) (rows []map[string]string) {
-	f := must.Get(os.Open(filepath.Join("results", name)))(t)
-	defer f.Close()
-	r := csv.NewReader(f)
-	r.Comment = '#'
-	lines := must.Get(r.ReadAll())(t)
-	for _, line := range lines[1:] {
-		row := map[string]string{}
-		for i, column := range lines[0] {
-			row[column] = line[i]
-		}
-		rows = append(rows, row)
-	}
+func rawRows(t *testing.T, name string) []map[string]string {
+	_, rows := must.Get2(bench.ReadTable(filepath.Join("results", name)))(t)
 	return rows
 }
 

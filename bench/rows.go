@@ -4,20 +4,51 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/csv"
+	"fmt"
 	"os"
 	"strings"
 )
 
 // ReadRows returns the rows of a CSV file after its head. Lines that begin with # are comments.
 func ReadRows(path string) ([][]string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+	_, rows, err := read(path)
+	return rows[min(len(rows), 1):], err
+}
+
+func read(path string) (text []byte, rows [][]string, err error) {
+	if text, err = os.ReadFile(path); err != nil {
+		return nil, nil, err
 	}
 	r := csv.NewReader(bytes.NewReader(text))
-	r.Comment = '#'
-	rows, err := r.ReadAll()
-	return rows[min(len(rows), 1):], err
+	r.Comment, r.LazyQuotes = '#', true
+	if rows, err = r.ReadAll(); err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return text, rows, err
+}
+
+// ReadTable returns the comments of a CSV file, and its rows by column.
+func ReadTable(path string) (comments []string, rows []map[string]string, err error) {
+	text, all, err := read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "#") {
+			comments = append(comments, strings.TrimSpace(line))
+		}
+	}
+	if len(all) < 2 || len(comments) == 0 {
+		return nil, nil, fmt.Errorf("%s has no rows or no comments", path)
+	}
+	for _, line := range all[1:] {
+		row := map[string]string{}
+		for i, name := range all[0] {
+			row[name] = line[i]
+		}
+		rows = append(rows, row)
+	}
+	return comments, rows, nil
 }
 
 // WriteRows writes a CSV file.

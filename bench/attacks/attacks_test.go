@@ -186,9 +186,7 @@ func TestDefectsOfPairsAreFound(t *testing.T) {
 	p := must.Get((pairs.Spec{Individuals: 6, Dim: 1, Bound: 1, Loss: embedding.Contrastive{Margin: 1e6}, Tuple: 3, Epochs: 1, Clip: 1e-6, Budget: standard}).Plan())(t)
 	for _, factor := range []float64{1, 0.5} {
 		found := must.Get(attackTuples(p, 1, factor*p.Certificate().Sensitivity())(context.Background(), 60, rand.New(rand.NewPCG(7, 8))))(t)
-		if refuted(found.ratio) != (factor < 1) {
-			t.Errorf("tuples, certificate times %v: ratio %v", factor, found.ratio)
-		}
+		must.Equal(t, refuted(found.ratio), factor < 1, "tuples, certificate times %v: ratio %v", factor, found.ratio)
 	}
 }
 
@@ -201,9 +199,7 @@ func TestHalvedTheoremsAreFound(t *testing.T) {
 				return naive, factor * certified, err
 			}}
 			found := must.Get(short.attack()(context.Background(), 3, rand.New(rand.NewPCG(1, 1))))(t)
-			if refuted(found.ratio) != (factor < 1) {
-				t.Errorf("%s times %v: ratio %v", r.name, factor, found.ratio)
-			}
+			must.Equal(t, refuted(found.ratio), factor < 1, "%s times %v: ratio %v", r.name, factor, found.ratio)
 		}
 	}
 }

@@ -20,9 +20,7 @@ func TestPageOfAttacks(t *testing.T) {
 		t.Errorf("docs/attacks.md is not the page of its raw file (%v)", err)
 	}
 	for _, k := range kinds.Jobs() {
-		if !strings.Contains(want, "| kinds | "+k.Name+" |") {
-			t.Errorf("the page has no %s", k.Name)
-		}
+		must.Contain(t, want, "| kinds | "+k.Name+" |")
 	}
 	name := filepath.Join(t.TempDir(), "closest.csv")
 	for i, ratio := range []float64{0.5, 1.5} {

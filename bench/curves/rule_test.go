@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"dyad/algorithms"
+	"dyad/bench"
 	"dyad/internal/must"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -138,11 +138,8 @@ func TestDocsSpikes(t *testing.T) {
 // The table of docs/curves.md on the default is the mean of the runs in its raw file, and the default loses nowhere more than noise.
 func TestDocsDefault(t *testing.T) {
 	doc := must.Get(os.ReadFile("../../docs/curves.md"))(t)
-	f := must.Get(os.Open("../results/basis-default.csv"))(t)
-	defer f.Close()
-	rows := must.Get(csv.NewReader(f).ReadAll())(t)
 	auc := map[string]map[string][]float64{} // by data and epsilon, then by basis, in the order of splits
-	for _, r := range rows[1:] {
+	for _, r := range must.Get(bench.ReadRows("../results/basis-default.csv"))(t) {
 		v := must.Get(strconv.ParseFloat(r[4], 64))(t)
 		of := "| " + r[0] + " | " + r[1] + " |"
 		if auc[of] == nil {
@@ -165,9 +162,7 @@ func TestDocsDefault(t *testing.T) {
 			t.Errorf("docs/curves.md does not have %q, or the default loses", want)
 		}
 	}
-	if len(auc) != 6 {
-		t.Errorf("%d cells", len(auc))
-	}
+	must.Equal(t, len(auc), 6, "cells")
 }
 
 // line is a row of a summary.
@@ -184,11 +179,8 @@ func (c cell) with(basis string) cell {
 
 func readSummary(t *testing.T, path string) map[cell]line {
 	t.Helper()
-	f := must.Get(os.Open(path))(t)
-	defer f.Close()
-	rows := must.Get(csv.NewReader(f).ReadAll())(t)
 	all := map[cell]line{}
-	for _, r := range rows[1:] {
+	for _, r := range must.Get(bench.ReadRows(path))(t) {
 		var v [5]float64
 		for k, at := range []int{1, 2, 4, 9, 10} {
 			v[k] = must.Get(strconv.ParseFloat(r[at], 64))(t)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"dyad/bench"
 	"dyad/engine"
 	"dyad/engine/dataset"
 )
@@ -18,7 +19,7 @@ type source struct {
 	sizes  []int
 	schema string
 	files  []string // in the folder of the data sets
-	write  func(*bytes.Buffer) (schema string, err error)
+	write  func(*bytes.Buffer) (schema string)
 	own    bool // NAME.csv and NAME.yaml of the folder, from held_out.py
 }
 
@@ -32,17 +33,13 @@ var sources = map[string]source{
 	"debrecen":  {sizes: []int{256, 512}, schema: "debrecen", files: []string{"debrecen/messidor_features.arff"}},
 	"clinical":  {sizes: []int{500, 2000, 10000}, write: clinical},
 	// Families of ten columns: the log odds are linear in all of them, or bend in half of them.
-	"linear": {sizes: []int{500, 2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
-		return family(b, func(_ int, x float64) float64 { return 0.6 * x }), nil
-	}},
-	"bent": {sizes: []int{500, 2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
-		return family(b, func(j int, x float64) float64 {
-			if j%2 == 0 {
-				return 0.6 * x
-			}
-			return 0.6 * (x*x - 1)
-		}), nil
-	}},
+	"linear": {sizes: []int{500, 2000, 10000}, write: family(func(_ int, x float64) float64 { return 0.6 * x })},
+	"bent": {sizes: []int{500, 2000, 10000}, write: family(func(j int, x float64) float64 {
+		if j%2 == 0 {
+			return 0.6 * x
+		}
+		return 0.6 * (x*x - 1)
+	})},
 
 	// Decide whether the rule may be the default: no constant of it was fixed on them.
 	"magic": {sizes: []int{2000, 5000, 15000}, own: true}, "letter": {sizes: []int{2000, 5000, 15000}, own: true},
@@ -58,22 +55,17 @@ var sources = map[string]source{
 	"doctor": {sizes: []int{5000, 15000}, own: true}, "crash": {sizes: []int{5000, 20000}, own: true},
 	"weather": {sizes: []int{5000, 20000}, own: true}, "pension": {sizes: []int{2000, 7000}, own: true},
 	"chemistry": {sizes: []int{2000, 5000, 25000}, own: true},
-	"straight": {sizes: []int{2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 26, 16, 0, 1, (*rand.Rand).Float64,
-			func(j int, x float64) float64 { return (x - 0.5) * float64(j%4) }), nil
-	}},
-	"steps": {sizes: []int{2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 27, 6, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 {
-			if x > float64(j+1)/8 {
-				return 0.5
-			}
-			return -0.5
-		}), nil
-	}},
-	"skewed": {sizes: []int{2000, 10000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 28, 12, 0, 20, func(r *rand.Rand) float64 { return math.Exp(r.NormFloat64()) },
-			func(j int, x float64) float64 { return 0.4 * math.Log(x) }), nil
-	}},
+	"straight": {sizes: []int{2000, 10000}, write: drawn(26, 16, 0, 1, (*rand.Rand).Float64,
+		func(j int, x float64) float64 { return (x - 0.5) * float64(j%4) })},
+	"steps": {sizes: []int{2000, 10000}, write: drawn(27, 6, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 {
+		if x > float64(j+1)/8 {
+			return 0.5
+		}
+		return -0.5
+	})},
+	"skewed": {sizes: []int{2000, 10000}, write: drawn(28, 12, 0, 20,
+		func(r *rand.Rand) float64 { return math.Exp(r.NormFloat64()) },
+		func(j int, x float64) float64 { return 0.4 * math.Log(x) })},
 
 	// Confirm the constants that those led to.
 	"lending": {sizes: []int{7500}, own: true}, "hotel": {sizes: []int{5000, 12000}, own: true},
@@ -93,64 +85,45 @@ var sources = map[string]source{
 	"shuttle-2_vs_5":           {sizes: []int{2600}, own: true},
 	"winequality-white-9_vs_4": {sizes: []int{130}, own: true}, "storms": {sizes: []int{5000, 15000}, own: true},
 	// bends that depend on the number itself, of a few columns
-	"products": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 33, 12, -3, 3, (*rand.Rand).NormFloat64,
-			func(j int, x float64) float64 { return []float64{0.5 * x, 0, 0.4 * x * x * x / 3}[j%3] }), nil
-	}},
-	"one-bend": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 34, 10, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 {
-			if j == 0 {
-				return 3 * math.Abs(x-0.5)
-			}
-			return 0.8 * (x - 0.5)
-		}), nil
-	}},
-	"rare-bend": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { // 5 % positives
-		return drawn(b, 35, 8, 0, 1, (*rand.Rand).Float64,
-			func(j int, x float64) float64 { return 3*(x-0.5)*(x-0.5) - 0.65 + 0.5*(x-0.5) }), nil
-	}},
-	"long-tail": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 36, 10, 0, 50, func(r *rand.Rand) float64 { return math.Exp(1.5 * r.NormFloat64()) },
-			func(j int, x float64) float64 { return 0.1 * min(x, 10) / float64(1+j%3) }), nil
-	}},
+	"products": {sizes: []int{5000, 16000}, write: drawn(33, 12, -3, 3, (*rand.Rand).NormFloat64,
+		func(j int, x float64) float64 { return []float64{0.5 * x, 0, 0.4 * x * x * x / 3}[j%3] })},
+	"one-bend": {sizes: []int{5000, 16000}, write: drawn(34, 10, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 {
+		if j == 0 {
+			return 3 * math.Abs(x-0.5)
+		}
+		return 0.8 * (x - 0.5)
+	})},
+	"rare-bend": {sizes: []int{5000, 16000}, write: drawn(35, 8, 0, 1, (*rand.Rand).Float64,
+		func(j int, x float64) float64 { return 3*(x-0.5)*(x-0.5) - 0.65 + 0.5*(x-0.5) })}, // 5 % positives
+	"long-tail": {sizes: []int{5000, 16000}, write: drawn(36, 10, 0, 50,
+		func(r *rand.Rand) float64 { return math.Exp(1.5 * r.NormFloat64()) },
+		func(j int, x float64) float64 { return 0.1 * min(x, 10) / float64(1+j%3) })},
 	// For spikes at 0 (basis: spike:K): nine columns with log1p. They are straight in the logarithm, with and without zeros, bent with few zeros, or
 	// say something by their zeros alone, or by them and a threshold.
-	"log-straight": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return skewed(b, 41, 0, straightLog)
-	}},
-	"log-zeros": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return skewed(b, 42, 0.7, straightLog)
-	}},
-	"log-bent": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return skewed(b, 43, 0.1, func(_ int, x float64) float64 { return math.Abs(math.Log1p(x)-4)/2 - 0.5 })
-	}},
-	"log-none": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return skewed(b, 44, 0.5, func(j int, x float64) float64 {
-			if x > 0 {
-				return 0.2 * float64(j%4)
-			}
-			return 0
-		})
-	}},
-	"log-gains": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return skewed(b, 45, 0.9, func(_ int, x float64) float64 {
-			if x > 100 {
-				return 2
-			}
-			return -0.2
-		})
-	}},
+	"log-straight": {sizes: []int{5000, 16000}, write: skewed(41, 0, straightLog)},
+	"log-zeros":    {sizes: []int{5000, 16000}, write: skewed(42, 0.7, straightLog)},
+	"log-bent": {sizes: []int{5000, 16000}, write: skewed(43, 0.1,
+		func(_ int, x float64) float64 { return math.Abs(math.Log1p(x)-4)/2 - 0.5 })},
+	"log-none": {sizes: []int{5000, 16000}, write: skewed(44, 0.5, func(j int, x float64) float64 {
+		if x > 0 {
+			return 0.2 * float64(j%4)
+		}
+		return 0
+	})},
+	"log-gains": {sizes: []int{5000, 16000}, write: skewed(45, 0.9, func(_ int, x float64) float64 {
+		if x > 100 {
+			return 2
+		}
+		return -0.2
+	})},
 
-	"plain": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 29, 8, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 { return 2 * (x - 0.5) }), nil
-	}},
-	"rare": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) { // 5 % positives
-		return drawn(b, 30, 8, 0, 1, (*rand.Rand).Float64, func(j int, x float64) float64 { return 2*(x-0.5) - 0.43 }), nil
-	}},
-	"saturating": {sizes: []int{5000, 16000}, write: func(b *bytes.Buffer) (string, error) {
-		return drawn(b, 31, 10, -4, 4, (*rand.Rand).NormFloat64, func(j int, x float64) float64 { return math.Tanh(x) / 2 }),
-			nil
-	}},
+	"plain": {sizes: []int{5000, 16000}, write: drawn(29, 8, 0, 1, (*rand.Rand).Float64,
+		func(j int, x float64) float64 { return 2 * (x - 0.5) })},
+	// 5 % positives
+	"rare": {sizes: []int{5000, 16000}, write: drawn(30, 8, 0, 1, (*rand.Rand).Float64,
+		func(j int, x float64) float64 { return 2*(x-0.5) - 0.43 })},
+	"saturating": {sizes: []int{5000, 16000}, write: drawn(31, 10, -4, 4, (*rand.Rand).NormFloat64,
+		func(j int, x float64) float64 { return math.Tanh(x) / 2 })},
 }
 
 // shrunk is the end of the name of a basis whose bends are shrunk, as dyad train does it; earlier raw rows are without.
@@ -178,10 +151,7 @@ func load(shared, name string, bases []string) (all []*engine.Records, err error
 		}
 		defer os.RemoveAll(folder)
 		var text bytes.Buffer
-		schema, err := of.write(&text)
-		if err != nil {
-			return nil, err
-		}
+		schema := of.write(&text)
 		files = []string{filepath.Join(folder, "rows.csv")}
 		if err := os.WriteFile(files[0], text.Bytes(), 0o600); err != nil {
 			return nil, err
@@ -215,99 +185,71 @@ func load(shared, name string, bases []string) (all []*engine.Records, err error
 }
 
 // clinical are the synthetic records of the program.
-func clinical(b *bytes.Buffer) (string, error) {
-	return dataset.SyntheticClinicalYAML(), dataset.WriteSyntheticClinical(b, 20000, 3)
+func clinical(b *bytes.Buffer) string {
+	_ = dataset.WriteSyntheticClinical(b, 20000, 3) // to memory
+	return dataset.SyntheticClinicalYAML()
 }
 
 // family are 20,000 records of ten normal columns in ranges of 4 standard deviations on both sides; term adds the log odds of
 // a column.
-func family(b *bytes.Buffer, term func(j int, x float64) float64) (schema string) {
-	const n, d = 20000, 10
-	rng := rand.New(rand.NewPCG(25, 40))
-	schema = "data_id: family\npublic: true\nformat: csv\ncsv: {header: true}\ncolumns:\n"
-	var names []string
-	for j := range d {
-		names = append(names, fmt.Sprintf("x%d", j+1))
-		schema += fmt.Sprintf("  - {name: %s, range: [-4, 4]}\n", names[j])
+func family(term func(j int, x float64) float64) func(*bytes.Buffer) string {
+	return func(b *bytes.Buffer) string {
+		rng := rand.New(rand.NewPCG(25, 40))
+		return bench.Generate(b, 20000, 10, -4, 4, 4, func(x []float64) bool {
+			odds, shared := 0.0, rng.NormFloat64()
+			for j := range x {
+				x[j] = 0.5*shared + math.Sqrt(0.75)*rng.NormFloat64()
+				odds += term(j, x[j])
+			}
+			return bench.Positive(rng, odds)
+		})
 	}
-	fmt.Fprintln(b, strings.Join(names, ",")+",y")
-	for range n {
-		odds, shared := 0.0, rng.NormFloat64()
-		for j := range d {
-			x := 0.5*shared + math.Sqrt(0.75)*rng.NormFloat64()
-			odds += term(j, x)
-			fmt.Fprintf(b, "%.4f,", x)
-		}
-		y := 0
-		if rng.Float64() < 1/(1+math.Exp(-odds)) {
-			y = 1
-		}
-		fmt.Fprintln(b, y)
-	}
-	return schema + "  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
 }
 
 // lengths writes 10,000 records of nine columns in [0, 1]. The numbers of negatives are near the lower end and the numbers
 // of positives anywhere, so a record far from the centre is a positive in whatever direction it lies.
-func lengths(b *bytes.Buffer) (schema string, err error) {
+func lengths(b *bytes.Buffer) string {
 	rng := rand.New(rand.NewPCG(32, 40))
-	schema = "data_id: lengths\npublic: true\nformat: csv\ncsv: {header: true}\ncolumns:\n"
-	const d = 9
-	for j := range d {
-		schema += fmt.Sprintf("  - {name: x%d, range: [0, 1]}\n", j+1)
-		fmt.Fprintf(b, "x%d,", j+1)
-	}
-	fmt.Fprintln(b, "y")
-	for range 10000 {
-		y := rng.IntN(20) / 13 // 7 of 20
+	return bench.Generate(b, 10000, 9, 0, 1, 3, func(x []float64) bool {
+		positive := rng.IntN(20) >= 13 // 7 of 20
 		size := 0.15
-		if y == 1 {
+		if positive {
 			size = 0.2 + 0.6*rng.Float64()
 		}
-		for range d {
-			fmt.Fprintf(b, "%.3f,", min(size*rng.ExpFloat64(), 1))
+		for j := range x {
+			x[j] = min(size*rng.ExpFloat64(), 1)
 		}
-		fmt.Fprintln(b, y)
-	}
-	return schema + "  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n", nil
+		return positive
+	})
 }
 
 func straightLog(j int, x float64) float64 { return 0.2 * float64(j%3) * (math.Log1p(x) - 2) }
 
 // skewed are nine columns with log1p in [0, 9999], a share of zeros and log-normal numbers else.
-func skewed(b *bytes.Buffer, seed uint64, zeros float64,
-	term func(j int, x float64) float64) (schema string, err error) {
-	schema = drawn(b, seed, 9, 0, 9999, func(r *rand.Rand) float64 {
+func skewed(seed uint64, zeros float64, term func(j int, x float64) float64) func(*bytes.Buffer) string {
+	write := drawn(seed, 9, 0, 9999, func(r *rand.Rand) float64 {
 		if r.Float64() < zeros {
 			return 0
 		}
 		return math.Exp(4 + 1.5*r.NormFloat64())
 	}, term)
-	return strings.ReplaceAll(schema, "9999]", "9999], transform: log1p"), nil
+	return func(b *bytes.Buffer) string {
+		return strings.ReplaceAll(write(b), "9999]", "9999], transform: log1p")
+	}
 }
 
 // drawn are 20,000 records of d independent columns in a range; term adds the log odds of a column.
-func drawn(b *bytes.Buffer, seed uint64, d int, lo, hi float64, draw func(*rand.Rand) float64,
-	term func(j int, x float64) float64) (schema string) {
-	rng := rand.New(rand.NewPCG(seed, 40))
-	schema = "data_id: drawn\npublic: true\nformat: csv\ncsv: {header: true}\ncolumns:\n"
-	for j := range d {
-		schema += fmt.Sprintf("  - {name: x%d, range: [%v, %v]}\n", j+1, lo, hi)
-		fmt.Fprintf(b, "x%d,", j+1)
+func drawn(seed uint64, d int, lo, hi float64, draw func(*rand.Rand) float64,
+	term func(j int, x float64) float64) func(*bytes.Buffer) string {
+	return func(b *bytes.Buffer) string {
+		rng := rand.New(rand.NewPCG(seed, 40))
+		return bench.Generate(b, 20000, d, lo, hi, 4, func(x []float64) bool {
+			odds := 0.0
+			for j := range x {
+				x[j] = draw(rng)
+				odds += term(j, x[j])
+			}
+			return bench.Positive(rng, odds)
+		})
 	}
-	fmt.Fprintln(b, "y")
-	for range 20000 {
-		odds := 0.0
-		for j := range d {
-			x := draw(rng)
-			odds += term(j, x)
-			fmt.Fprintf(b, "%.4f,", x)
-		}
-		y := 0
-		if rng.Float64() < 1/(1+math.Exp(-odds)) {
-			y = 1
-		}
-		fmt.Fprintln(b, y)
-	}
-	return schema + "  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
 }

@@ -1,16 +1,17 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	"dyad/algorithms/audit"
+	"dyad/bench"
 )
 
 // confidence is that of each lower bound by itself.
@@ -36,7 +37,7 @@ func readAttacks(folder string) ([]attackCase, error) {
 	var out []attackCase
 	for _, a := range attackers {
 		path := filepath.Join(folder, "dpauc-attack-"+a.library+".csv")
-		comments, rows, err := table(path)
+		comments, rows, err := bench.ReadTable(path)
 		if err != nil {
 			return nil, err
 		}
@@ -89,7 +90,7 @@ func newAttackCase(row map[string]string) (attackCase, error) {
 	c.Bound = bound(c.With, c.Without, c.Delta, alpha)
 	m, k := len(c.With)-len(c.With)/2, len(c.Without)-len(c.Without)/2
 	c.Most = audit.ClopperPearson(audit.Event{Likely: m, LikelyRuns: m, RareRuns: k}, c.Delta, alpha)
-	c.Gap = (mean(c.With) - mean(c.Without)) / deviation(c.Without)
+	c.Gap = (stat.Mean(c.With, nil) - stat.Mean(c.Without, nil)) / stat.StdDev(c.Without, nil)
 	return c, nil
 }
 
@@ -146,22 +147,6 @@ func thresholds(sorted []float64) []float64 {
 	return append(out, (sorted[wide]+sorted[wide-1])/2)
 }
 
-func mean(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
-	}
-	return sum / float64(len(v))
-}
-
-func deviation(v []float64) float64 {
-	m, sum := mean(v), 0.0
-	for _, x := range v {
-		sum += (x - m) * (x - m)
-	}
-	return math.Sqrt(sum / float64(len(v)-1))
-}
-
 func floats(text string) ([]float64, error) {
 	var out []float64
 	for field := range strings.FieldsSeq(text) {
@@ -172,34 +157,4 @@ func floats(text string) ([]float64, error) {
 		out = append(out, v)
 	}
 	return out, nil
-}
-
-// table reads a CSV file with comments: their lines, and rows by column.
-func table(path string) (comments []string, rows []map[string]string, err error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if strings.HasPrefix(line, "#") {
-			comments = append(comments, strings.TrimSpace(line))
-		}
-	}
-	in := csv.NewReader(strings.NewReader(string(text)))
-	in.Comment = '#'
-	all, err := in.ReadAll()
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(all) < 2 || len(comments) == 0 {
-		return nil, nil, fmt.Errorf("%s has no rows or no comments", path)
-	}
-	for _, line := range all[1:] {
-		row := map[string]string{}
-		for i, name := range all[0] {
-			row[name] = line[i]
-		}
-		rows = append(rows, row)
-	}
-	return comments, rows, nil
 }

@@ -50,9 +50,7 @@ func TestAttacksSayWhatThePageSays(t *testing.T) {
 		if c.Claimed > 1.001 {
 			t.Errorf("%s: claims %g", name, c.Claimed)
 		}
-		if is := c.Bound > c.Claimed; is != (broken[name] > 0) {
-			t.Errorf("%s: the bound is %g, the claim %g", name, c.Bound, c.Claimed)
-		}
+		must.Equal(t, c.Bound > c.Claimed, broken[name] > 0, "%s: the bound is %g, the claim %g", name, c.Bound, c.Claimed)
 		if least := broken[name]; least > 0 {
 			seen++
 			if c.Move < least {

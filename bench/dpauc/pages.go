@@ -13,7 +13,9 @@ import (
 	"strings"
 	"text/template"
 
+	"dyad/bench"
 	"dyad/engine/dataset/catalog"
+	"dyad/internal/experiment"
 )
 
 //go:embed *.tmpl
@@ -147,7 +149,7 @@ type dataPart struct {
 type set struct{ Name, Terms, Fetch string }
 
 func benchmark(results string, cases []attackCase) (any, error) {
-	comments, rows, err := table(filepath.Join(results, "dpauc.csv"))
+	comments, rows, err := bench.ReadTable(filepath.Join(results, "dpauc.csv"))
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +240,7 @@ func benchmark(results string, cases []attackCase) (any, error) {
 func auditedEpsilon(results string) (map[string]float64, error) {
 	out := map[string]float64{}
 	for _, name := range []string{"audits.csv", "audits-moments.csv"} {
-		_, rows, err := table(filepath.Join(results, name))
+		_, rows, err := bench.ReadTable(filepath.Join(results, name))
 		if err != nil {
 			return nil, err
 		}
@@ -273,7 +275,8 @@ func auc(rows []map[string]string, epsilon string) string {
 	if len(v) < 2 {
 		return cmp.Or(status, "–")
 	}
-	return fmt.Sprintf("%.3f ± %.3f", mean(v), deviation(v)/math.Sqrt(float64(len(v))))
+	mean, se := experiment.MeanAndError(v)
+	return fmt.Sprintf("%.3f ± %.3f", mean, se)
 }
 
 // ahead lists where a private peer has a higher mean than auto, by more than two standard errors of the paired differences over splits.
@@ -296,8 +299,8 @@ func ahead(rows []map[string]string, data string) (out []string) {
 				}
 				d = append(d, theirs-ours)
 			}
-			if len(d) > 1 && mean(d) > 2*deviation(d)/math.Sqrt(float64(len(d))) {
-				out = append(out, fmt.Sprintf("%s on %s at epsilon %s (+%.3f)", m.Name, data, epsilon, mean(d)))
+			if mean, se := experiment.MeanAndError(d); len(d) > 1 && mean > 2*se {
+				out = append(out, fmt.Sprintf("%s on %s at epsilon %s (+%.3f)", m.Name, data, epsilon, mean))
 			}
 		}
 	}

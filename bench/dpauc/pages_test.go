@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"dyad/bench"
 	"dyad/internal/experiment"
 	"dyad/internal/must"
 )
@@ -40,7 +41,7 @@ func TestPagesFollowTheRawFiles(t *testing.T) {
 		}
 		before := must.Get(page(c.page, dir))(t)
 		path := filepath.Join(dir, c.file)
-		comments, rows := must.Get2(table(path))(t)
+		comments, rows := must.Get2(bench.ReadTable(path))(t)
 		var b strings.Builder
 		b.WriteString(strings.Join(comments, "\n") + "\n")
 		var head []string
@@ -126,9 +127,7 @@ func TestAhead(t *testing.T) {
 func TestMissing(t *testing.T) {
 	p := must.Get(experiment.Load("../plans/dpauc.yaml"))(t)
 	dir := t.TempDir()
-	if gone := p.MissingFiles([]string{dir}); !strings.Contains(strings.Join(gone, "\n"), "dyad data fetch adult") {
-		t.Error(gone)
-	}
+	must.Contain(t, strings.Join(p.MissingFiles([]string{dir}), "\n"), "dyad data fetch adult")
 	must.Do(t, os.MkdirAll(filepath.Join(dir, "adult"), 0o700))
 	for _, name := range []string{"adult.data.gz", "adult.test"} {
 		must.Do(t, os.WriteFile(filepath.Join(dir, "adult", name), nil, 0o600))

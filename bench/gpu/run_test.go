@@ -171,9 +171,7 @@ func TestRehearsal(t *testing.T) {
 				t.Errorf("ceilings: %q\n%s", word["driver-ceilings"], r.files["screen.txt"])
 			}
 			want := []string{"peek-factored", "ncu-logistic_tiles", "record-near-linear"}[i]
-			if word[want] != "PASS" {
-				t.Errorf("%s: %q", want, word[want])
-			}
+			must.Equal(t, word[want], "PASS", "%s", want)
 			for name, text := range r.files {
 				if strings.HasPrefix(name, "gpu-ptx-interpreter-") {
 					checkResult(t, name, text)
@@ -196,9 +194,7 @@ func TestRehearsal(t *testing.T) {
 	})
 	t.Run("arguments", func(t *testing.T) {
 		for _, arguments := range []string{"", "all", "--budget x core", "core full", "--budget 9"} {
-			if r := rehearse(t, root, "OUT=x bench/gpu/run.sh "+arguments); r.code != 2 {
-				t.Errorf("%q: exit %d", arguments, r.code)
-			}
+			must.Equal(t, rehearse(t, root, "OUT=x bench/gpu/run.sh "+arguments).code, 2, "%q: exit", arguments)
 		}
 		must.Do(t, os.WriteFile(filepath.Join(root, "bench/gpu/bin/cuda.test.gz"), []byte("changed"), 0o644))
 		if r := rehearse(t, root, commands(t)[0]); r.code != 2 || !strings.Contains(r.output, "build.sh") {
@@ -289,9 +285,7 @@ func failingDriver(t *testing.T, root string) {
 	r := rehearse(t, root, "OUT=x bench/gpu/run.sh --budget 240 core", "DYAD_LIBCUDA="+library)
 	word := words(r)
 	for _, f := range append([]string{}, families...) {
-		if word["family-"+f] != "FAIL" {
-			t.Errorf("family %s: %s", f, word["family-"+f])
-		}
+		must.Equal(t, word["family-"+f], "FAIL", "family %s", f)
 	}
 	if r.code != 1 || word["open"] != "FAIL" || strings.Count(r.files["summary.txt"], "FAIL compile") != len(kernels.PTXNames()) || !strings.Contains(r.files["screen.txt"], "CUDA error 218") {
 		t.Errorf("exit %d\n%s", r.code, r.files["screen.txt"])

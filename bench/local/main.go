@@ -15,7 +15,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -33,6 +35,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/metrics"
+	"dyad/internal/tasks"
 	"dyad/privacy"
 )
 
@@ -127,54 +130,23 @@ func (e *experiment) run(w io.Writer) error {
 	fmt.Fprintln(w, "repeat,loss,method,budget,epsilon_per_visit,guarantee,epsilon_per_record,updates,error_last,error_average,auc_last,auc_average,lambda,seconds")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	for line := range e.start(ctx, train, test) {
-		l := <-line
-		if l.err != nil {
-			return l.err
+	began := time.Now()
+	for seed := e.from; seed < e.from+e.repeats && time.Since(began) < e.limit; seed++ {
+		runs := e.runs(seed)
+		lines, errs := make([]string, len(runs)), make([]error, len(runs))
+		err := tasks.Each(ctx, max(1, e.parallel), len(runs), func(_, i int) {
+			if lines[i], errs[i] = e.one(ctx, train, test, runs[i]); errs[i] != nil {
+				cancel()
+			}
+		})
+		if err = cmp.Or(errors.Join(errs...), err); err != nil {
+			return err
 		}
-		if _, err := io.WriteString(w, l.text); err != nil {
+		if _, err := io.WriteString(w, strings.Join(lines, "")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// line is what one run prints.
-type line struct {
-	text string
-	err  error
-}
-
-// start starts all runs, parallel of them at a time, and sends for each a channel that
-// gets its line. After ctx ends it starts no more.
-func (e *experiment) start(ctx context.Context, train, test *engine.Records) <-chan chan line {
-	slots := make(chan struct{}, max(1, e.parallel))
-	lines := make(chan chan line, cap(slots))
-	go func() {
-		defer close(lines)
-		began := time.Now()
-		for seed := e.from; seed < e.from+e.repeats && time.Since(began) < e.limit; seed++ {
-			for _, r := range e.runs(seed) {
-				select {
-				case slots <- struct{}{}:
-				case <-ctx.Done():
-					return
-				}
-				out := make(chan line, 1)
-				go func() {
-					text, err := e.one(ctx, train, test, r)
-					<-slots
-					out <- line{text, err}
-				}()
-				select {
-				case lines <- out:
-				case <-ctx.Done():
-					return
-				}
-			}
-		}
-	}()
-	return lines
 }
 
 // run is one setting.

@@ -105,22 +105,11 @@ func main() {
 
 func run(ctx context.Context) error {
 	data := flag.String("data", "", "folder that has a folder for each data set")
-	schemas := flag.String("schemas", "schemas", "folder of the schemas")
 	out := flag.String("out", "", "CSV file to write")
 	only := flag.String("sets", "", "names of the data sets, comma separated; default: all")
-	which := flag.String("methods", "", "names of the methods, comma separated; default: all")
 	splits := flag.Int("splits", 10, "splits of each size")
 	first := flag.Uint64("first", 1, "seed of the first split; the settings of this program were chosen on 101 and 102")
 	epsilon := flag.Float64("epsilon", 2, "epsilon of private models")
-	largest := flag.Bool("largest", false, "only the largest n of a data set")
-	hidden := flag.Int("hidden", 0, "units in place of those of the data set")
-	gain := flag.Float64("gain", 0, "gain in place of that of the data set")
-	steps := flag.Int("steps", 0, "steps in place of those of the data set")
-	step := flag.Float64("step", 0, "step size of Adam")
-	clip := flag.Float64("clip", 0, "clipping norm of Jacobians")
-	decay := flag.String("decay", "", "decay of the step size")
-	update := flag.String("update", "", "rule of the steps")
-	tail := flag.Float64("tail", 0, "share of the iterates that are averaged")
 	summary := flag.String("summary", "", "print the paired differences of this CSV file and end")
 	flag.Parse()
 	if *summary != "" {
@@ -148,38 +137,13 @@ func run(ctx context.Context) error {
 		if *only != "" && !slices.Contains(strings.Split(*only, ","), s.name) {
 			continue
 		}
-		if *hidden > 0 {
-			s.hidden = *hidden
-		}
-		if *gain > 0 {
-			s.gain = *gain
-		}
-		if *steps > 0 {
-			s.steps = *steps
-		}
-		for i, n := range s.n {
-			if *largest && i < len(s.n)-1 {
-				continue
-			}
+		for _, n := range s.n {
 			for split := *first; split < *first+uint64(*splits); split++ {
-				train, test, err := s.split(folder, *data, *schemas, n, split)
+				train, test, err := s.split(folder, *data, n, split)
 				if err != nil {
 					return err
 				}
 				for _, m := range methods(s.hidden, s.steps, s.gain) {
-					if *which != "" && !slices.Contains(strings.Split(*which, ","), m.name) {
-						continue
-					}
-					if a, ok := m.choose.(algorithms.GradientPerturbation); ok {
-						a.StepSize, a.Tail = *step, *tail
-						if *decay != "" {
-							a.Decay = *decay
-						}
-						if *update != "" {
-							a.Update = *update
-						}
-						m.choose, m.network.Clip = a, *clip
-					}
 					row, err := m.train(ctx, train, test, *epsilon, split)
 					if err != nil {
 						return fmt.Errorf("%s, n = %d, %s: %w", s.name, n, m.name, err)
@@ -196,8 +160,8 @@ func run(ctx context.Context) error {
 }
 
 // split are n records to train and others to judge.
-func (s set) split(folder, data, schemas string, n int, seed uint64) (train, test *dyad.Data, err error) {
-	file, schema, total := filepath.Join(data, s.file), filepath.Join(schemas, s.schema), 0
+func (s set) split(folder, data string, n int, seed uint64) (train, test *dyad.Data, err error) {
+	file, schema, total := filepath.Join(data, s.file), filepath.Join("schemas", s.schema), 0
 	if s.make != nil {
 		file, schema, total = filepath.Join(folder, s.name+".csv"), filepath.Join(folder, s.name+".yaml"), n+heldOut
 		if err := s.write(file, schema, total, seed); err != nil {
@@ -220,24 +184,12 @@ func (s set) split(folder, data, schemas string, n int, seed uint64) (train, tes
 // write writes synthetic records and their schema.
 func (s set) write(file, schema string, n int, seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 15))
-	var rows, columns strings.Builder
-	for k := range s.dim {
-		fmt.Fprintf(&rows, "x%d,", k+1)
-		fmt.Fprintf(&columns, "  - {name: x%d, range: [-1, 1]}\n", k+1)
-	}
-	rows.WriteString("label\n")
-	for range n {
-		x, positive := s.make(r)
-		if r.Float64() < 0.05 {
-			positive = !positive
-		}
-		for _, v := range x {
-			fmt.Fprintf(&rows, "%.6f,", v)
-		}
-		fmt.Fprintf(&rows, "%t\n", positive)
-	}
-	text := fmt.Sprintf("data_id: %s\nformat: csv\ncsv: {header: true}\ncolumns:\n%s  - {name: label, role: label, "+
-		"positive: \"true\", negative: \"false\"}\n", s.name, columns.String())
+	var rows strings.Builder
+	text := bench.Generate(&rows, n, s.dim, -1, 1, 6, func(x []float64) bool {
+		drawn, positive := s.make(r)
+		copy(x, drawn)
+		return positive != (r.Float64() < 0.05)
+	})
 	if err := os.WriteFile(schema, []byte(text), 0o600); err != nil {
 		return err
 	}

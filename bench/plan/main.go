@@ -24,6 +24,7 @@ import (
 	"dyad/bench"
 	"dyad/engine/dataset/catalog"
 	"dyad/internal/experiment"
+	"dyad/internal/input"
 	"dyad/internal/machine/cases"
 )
 
@@ -38,8 +39,7 @@ func main() {
 		os.Exit(130)
 	default:
 		fmt.Fprintln(os.Stderr, "plan:", strings.TrimPrefix(err.Error(), "experiment: "))
-		var input *experiment.InputError
-		if errors.As(err, &input) {
+		if errors.Is(err, input.Err) {
 			os.Exit(2)
 		}
 		os.Exit(1)
@@ -61,7 +61,7 @@ func run(ctx context.Context) error {
 	bench.ProgramFlag(o.Programs)
 	flag.Parse()
 	if flag.NArg() == 0 || flag.NArg() > 1 && !*check {
-		return &experiment.InputError{Err: errors.New("want one plan file; see -help")}
+		return input.As(errors.New("want one plan file; see -help"))
 	}
 	var p *experiment.Plan
 	for _, path := range flag.Args() {
@@ -75,7 +75,7 @@ func run(ctx context.Context) error {
 	}
 	if *part != "" {
 		if _, err := fmt.Sscanf(*part+" end", "%d/%d end", &o.Part, &o.Parts); err != nil || o.Part < 1 || o.Part > o.Parts {
-			return &experiment.InputError{Err: fmt.Errorf("-part is %q, want i/N with i from 1 to N", *part)}
+			return input.As(fmt.Errorf("-part is %q, want i/N with i from 1 to N", *part))
 		}
 	}
 	if *out == "" {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/bench"
@@ -157,21 +159,16 @@ func summarize(in, out string) error {
 			runs := 0
 			for split, v := range all[c] {
 				runs += len(v)
-				values = append(values, mean(v))
+				values = append(values, stat.Mean(v, nil))
 				if b := all[base][split]; b != nil {
-					gains = append(gains, mean(v)-mean(b))
+					gains = append(gains, stat.Mean(v, nil)-stat.Mean(b, nil))
 				}
 			}
 			line[5] = strconv.Itoa(runs)
 			gain, se := experiment.MeanAndError(gains)
-			line = append(line, fmt.Sprintf("%.4f", mean(values)), fmt.Sprintf("%+.4f", gain), fmt.Sprintf("%.4f", se))
+			line = append(line, fmt.Sprintf("%.4f", stat.Mean(values, nil)), fmt.Sprintf("%+.4f", gain), fmt.Sprintf("%.4f", se))
 		}
 		lines = append(lines, line)
 	}
 	return bench.WriteRows(out, lines)
-}
-
-func mean(x []float64) float64 {
-	m, _ := experiment.MeanAndError(x)
-	return m
 }

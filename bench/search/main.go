@@ -18,11 +18,14 @@ import (
 	"strconv"
 	"strings"
 
+	"gonum.org/v1/gonum/stat"
+
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/search"
 	"dyad/bench"
 	"dyad/engine/dataset"
+	"dyad/internal/experiment"
 	"dyad/privacy"
 )
 
@@ -131,35 +134,25 @@ func sparse(string) (*problem, error) {
 	}
 	defer os.RemoveAll(folder)
 	rng := rand.New(rand.NewPCG(5, 64))
-	var text, schema bytes.Buffer
+	var text bytes.Buffer
 	var header []string
-	schema.WriteString("data_id: sparse\npublic: true\nformat: csv\ncsv: {header: true}\ncolumns:\n")
 	for j := range d {
 		header = append(header, fmt.Sprintf("x%d", j+1))
-		fmt.Fprintf(&schema, "  - {name: x%d, range: [-1, 1]}\n", j+1)
 	}
-	schema.WriteString("  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n")
-	fmt.Fprintln(&text, strings.Join(header, ",")+",y")
-	for range n {
+	schema := bench.Generate(&text, n, d, -1, 1, 4, func(x []float64) bool {
 		margin := 0.0
-		for j := range d {
-			x := 2*rng.Float64() - 1
-			if j < 4 {
-				margin += 1.5 * x
+		for j := range x {
+			if x[j] = 2*rng.Float64() - 1; j < 4 {
+				margin += 1.5 * x[j]
 			}
-			fmt.Fprintf(&text, "%.4f,", x)
 		}
-		y := 0
-		if rng.Float64() < 1/(1+math.Exp(-margin)) {
-			y = 1
-		}
-		fmt.Fprintln(&text, y)
-	}
+		return bench.Positive(rng, margin)
+	})
 	file := filepath.Join(folder, "sparse.csv")
 	if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
 		return nil, err
 	}
-	whole, err := dataset.ParseSchema(schema.Bytes())
+	whole, err := dataset.ParseSchema([]byte(schema))
 	if err != nil {
 		return nil, err
 	}
@@ -297,7 +290,7 @@ func writeSummary(path string, rows []row) error {
 	best := map[key]key{} // of a data set and epsilon
 	for _, k := range order {
 		cell := key{k.data, k.epsilon, ""}
-		if b, ok := best[cell]; strings.HasPrefix(k.method, "setting: ") && (!ok || mean(values[k]) > mean(values[b])) {
+		if b, ok := best[cell]; strings.HasPrefix(k.method, "setting: ") && (!ok || stat.Mean(values[k], nil) > stat.Mean(values[b], nil)) {
 			best[cell] = k
 		}
 	}
@@ -318,25 +311,10 @@ func writeSummary(path string, rows []row) error {
 		}
 		line := []string{k.data, fmt.Sprint(k.epsilon), k.method, oracle, strconv.Itoa(len(gain))}
 		for _, v := range [][]float64{values[k], gain} {
-			line = append(line, fmt.Sprintf("%.4f", mean(v)), fmt.Sprintf("%.4f", deviation(v)))
+			mean, se := experiment.MeanAndError(v)
+			line = append(line, fmt.Sprintf("%.4f", mean), fmt.Sprintf("%.4f", se))
 		}
 		lines = append(lines, line)
 	}
 	return bench.WriteRows(path, lines)
-}
-
-func mean(v []float64) (m float64) {
-	for _, x := range v {
-		m += x / float64(len(v))
-	}
-	return m
-}
-
-// deviation is the standard error of the mean.
-func deviation(v []float64) float64 {
-	m, sum := mean(v), 0.0
-	for _, x := range v {
-		sum += (x - m) * (x - m)
-	}
-	return math.Sqrt(sum / float64(len(v)-1) / float64(len(v)))
 }

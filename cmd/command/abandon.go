@@ -1,29 +1,24 @@
 package command
 
 import (
+	"slices"
+
 	"github.com/alecthomas/kong"
 
 	"dyad/internal/tasks"
 )
 
-// computes is implemented by commands that charge nothing and write only their result, at the end. After an
-// interrupt, such a command need not be waited for, in whatever computation it is.
-type computes interface{ computes() }
-
-func (planTrainCmd) computes()    {}
-func (planCompareCmd) computes()  {}
-func (accountCmd) computes()      {}
-func (lossesCheckCmd) computes()  {}
-func (pairsPlanCmd) computes()    {}
-func (pairsInspectCmd) computes() {}
-func (localPlanCmd) computes()    {}
+// computing lists the commands that charge nothing and write only their result, at the end. After an interrupt, such a
+// command need not be waited for, in whatever computation it is.
+var computing = []string{"plan train", "plan compare", "account", "lab losses check", "pairs plan", "pairs inspect",
+	"local plan"}
 
 // perform runs a command.
 func (a *app) perform(command *kong.Context) error {
 	if err := a.judgeStarts(command); err != nil {
 		return err
 	}
-	if _, ok := command.Selected().Target.Addr().Interface().(computes); !ok {
+	if !slices.Contains(computing, command.Selected().Path()) {
 		ctx, stop := a.waited()
 		defer stop()
 		err, left := tasks.Await(ctx, func() error { return command.Run(a) })

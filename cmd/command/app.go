@@ -111,7 +111,9 @@ func isTerminal(stream any) bool {
 
 // emit writes the result of a command: v as JSON with --json, otherwise text unless --quiet is set.
 func (a *app) emit(v any, text string) error {
-	a.endLine()
+	if a.screen != nil {
+		a.screen.end() // of an unfinished line of standard error, before standard output is written to
+	}
 	if a.json {
 		var report bytes.Buffer
 		e := json.NewEncoder(&report)
@@ -245,13 +247,6 @@ type With struct {
 	Networks []lib.Network
 	// Trace, if not nil, is called at every stage of a run, so that a test can stop the program at a stage.
 	Trace func(stage string)
-}
-
-// endLine ends an unfinished line of standard error, before standard output is written to.
-func (a *app) endLine() {
-	if a.screen != nil {
-		a.screen.end()
-	}
 }
 
 // bar returns the writer for progress bars. Field unfinished is true while a progress bar or a prompt occupies

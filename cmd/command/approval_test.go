@@ -25,9 +25,7 @@ func TestApprovedRoad(t *testing.T) {
 	plan := []string{"plan", "-n", "400", "--schema", "clinic.yaml", "--epsilon", "1", "--holdout", "0.25", "--holdout-epsilon", "0.5", "--study", "A <b>", "--report"}
 	for _, language := range []string{"en", "de", "fr"} {
 		out := mustRun(t, dir, append(plan, language+".html", "--language", language)...)
-		if !strings.Contains(out, "\npurpose     Not enough: the 95 % interval of the AUC will be about ") {
-			t.Errorf("the terminal lacks the verdict of the page: %s", out)
-		}
+		must.Contain(t, out, "\npurpose     Not enough: the 95 % interval of the AUC will be about ")
 	}
 	page := text(t, dir, "de.html")
 	must.Contain(t, page, `<html lang="de">`, "von insgesamt 400; jede Person hat einen; 300 zum Trainieren, 100 zurückgehalten", "A &lt;b&gt;", "18 bis 95", "never, former, current", "% Erfolg erraten", "kann eine AUC von 0,5 nicht", "Unterschrift", `<h3 id="class-pairs">`)
@@ -38,9 +36,7 @@ func TestApprovedRoad(t *testing.T) {
 	}
 	body, _, _ := strings.Cut(page, `<section class="appendix"`)
 	_, body, _ = strings.Cut(body, "</style>")
-	if found := regexp.MustCompile(`\d\.\d{5,}|\b[a-z]+_[a-z_]+\b|<script`).FindString(body); found != "" {
-		t.Errorf("the page has %q", found)
-	}
+	must.Equal(t, regexp.MustCompile(`\d\.\d{5,}|\b[a-z]+_[a-z_]+\b|<script`).FindString(body), "", "the page has")
 	train := func(schema, epsilon, held string, more ...string) []string {
 		return append([]string{"train", "--data", "clinic.csv", "--schema", schema, "--epsilon", epsilon, "--holdout", "0.25", "--holdout-epsilon", held, "--approved", "de.html", "--out", "m.json"}, more...)
 	}
@@ -81,9 +77,7 @@ func TestApprovedRoad(t *testing.T) {
 	mustRun(t, dir, train("clinic.yaml", "1", "0.5")...)
 	sum := sha256.Sum256([]byte(page))
 	for _, file := range []string{"m.json", filepath.Join("state", "dyad", "ledger.jsonl")} {
-		if !strings.Contains(text(t, dir, file), hex.EncodeToString(sum[:])) {
-			t.Errorf("%s does not have the digest of the page", file)
-		}
+		must.Contain(t, text(t, dir, file), hex.EncodeToString(sum[:]))
 	}
 	mustRun(t, dir, "report", "m.json", "--approved", "de.html", "--figures", "m.figures.json", "--out", "after.html")
 	part := regexp.MustCompile(`(?s)<div id="after-the-run">.*</div><!-- /after-the-run -->`)

@@ -124,9 +124,8 @@ func TestAuditRefusesBadInput(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, args := range [][]string{{"lab", "audit", "dpgdsc"}, {"lab", "audit", "dpgdsc", "--method", "canaries", "-d", "20"}, {"lab", "audit", "pairs"}, {"lab", "audit", "pairs", "--all-pairs"}} {
-		var out, errs bytes.Buffer
-		if code := run(ctx, args, strings.NewReader(""), &out, &errs); code != exitCancelled {
-			t.Errorf("dyad %v, cancelled: exit %d: %s", args, code, errs.String())
+		if code, _, errs := hooked(ctx, hooks{}, args...); code != exitCancelled {
+			t.Errorf("dyad %v, cancelled: exit %d: %s", args, code, errs)
 		}
 	}
 }
@@ -224,9 +223,8 @@ func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
 	const after = 500 * time.Millisecond
 	start := time.Now()
 	time.AfterFunc(after, stop)
-	var stdout, stderr bytes.Buffer
-	code = run(ctx, []string{"lab", "audit", "dpgdsc", "--runs", "10000000"}, strings.NewReader(""), &stdout, &stderr)
-	if took := time.Since(start) - after; code != exitCancelled || !strings.Contains(stdout.String(), "(interrupt)") || took > time.Second {
-		t.Errorf("exit %d, %v after the interrupt: %s%s", code, took, stdout.String(), stderr.String())
+	code, out, errs = hooked(ctx, hooks{}, "lab", "audit", "dpgdsc", "--runs", "10000000")
+	if took := time.Since(start) - after; code != exitCancelled || !strings.Contains(out, "(interrupt)") || took > time.Second {
+		t.Errorf("exit %d, %v after the interrupt: %s%s", code, took, out, errs)
 	}
 }

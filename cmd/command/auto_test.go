@@ -90,9 +90,7 @@ func TestWarningsComeBeforeTheCharge(t *testing.T) {
 		a.hooks.stage = func(name string) {
 			if name == "charged" {
 				charged = true
-				if !strings.Contains(told.String(), says) {
-					t.Errorf("train %s: charged before the warning:\n%s", args, told.String())
-				}
+				must.Contain(t, told.String(), says)
 			}
 		}
 		parser := must.Get(newParser(&cli{}, &told, &told))(t)

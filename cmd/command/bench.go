@@ -49,7 +49,7 @@ func (c *benchCmd) Run(a *app) error {
 	if live {
 		fmt.Fprintf(a.stdout, "%s, %d cores, %s, %s/%s\n", r.CPU, r.Cores, r.Go, runtime.GOOS, runtime.GOARCH)
 		fmt.Fprintf(a.stdout, "%-21s %-8s %9s %4s %10s %13s  %s\n", "method", "variant", "n", "d", "time", "rate",
-			c.lastColumn())
+			"share of peak"+pick(len(c.Peers) > 0, "; ratio to peers", ""))
 	}
 	err = cases.Run(a.ctx, o, func(l cases.Line) error {
 		r.Lines = append(r.Lines, l)
@@ -108,14 +108,6 @@ func (c *benchCmd) open(o *cases.Options) (done func(), err error) {
 		o.Devices = append(o.Devices, d)
 	}
 	return done, nil
-}
-
-// lastColumn returns the heading of the column after the rate.
-func (c *benchCmd) lastColumn() string {
-	if len(c.Peers) > 0 {
-		return "share of peak; ratio to peers"
-	}
-	return "share of peak"
 }
 
 // benchLine returns one line of the table.

@@ -46,9 +46,7 @@ func TestBench(t *testing.T) {
 	}
 
 	r := decoded[benchResult](t, t.TempDir(), append(args, "--json")...)
-	if len(r.Lines) != strings.Count(string(want), "\n")-2 {
-		t.Errorf("%+v", r)
-	}
+	must.Equal(t, len(r.Lines), strings.Count(string(want), "\n")-2, "%+v", r)
 	for _, bad := range [][]string{{"--runs", "-1"}, {"--workers", "0"}, {"--variant", "sse"}, {"--devices", "tpu"}, {"--devices", "cpu,cuda0"}, {"--devices", "cpu,cpu"}, {"--devices", "auto"}} {
 		ran(t, t.TempDir(), append([]string{"lab", "bench"}, bad...)...).exits(exitInput)
 	}

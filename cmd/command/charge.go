@@ -7,7 +7,6 @@ import (
 
 	lib "dyad"
 	"dyad/algorithms"
-	"dyad/internal/files"
 )
 
 // charging describes a command that charges a privacy budget. The command sets the flags, the plan and the texts of its
@@ -33,9 +32,9 @@ type charging struct {
 	begin func(o lib.Run) error
 	// run carries out the plan and sets the outcome. done is true if there is a result, even if there is also an error.
 	run func(o lib.Run) (done bool, err error)
-	// tell prints the result, draw writes its page, and tracked returns the contents of its run folder.
+	// tell prints the result, draw returns the contents of its page, and tracked those of its run folder.
 	tell    func() error
-	draw    func(out *files.Output, l *lib.Ledger) error
+	draw    func(l *lib.Ledger) (document, error)
 	tracked func() (file string, r trackedRun)
 }
 
@@ -119,7 +118,11 @@ func (k charging) perform(a *app) error {
 	k.outcome.spent(a, o.Ledger, p.delta, p.n)
 	err = k.tell()
 	if page != nil {
-		err = errors.Join(err, k.draw(page, o.Ledger))
+		d, bad := k.draw(o.Ledger)
+		if bad == nil {
+			bad = a.chargedPage(page, d, o.Ledger, k.outcome.DataID)
+		}
+		err = errors.Join(err, bad)
 	}
 	if k.tracked != nil {
 		file, r := k.tracked()

@@ -128,9 +128,7 @@ func TestManPages(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if string(text) != mustRun(t, dir, append([]string{"man"}, w...)...) {
-			t.Errorf("%s is not what dyad man prints", name)
-		}
+		must.Equal(t, string(text), mustRun(t, dir, append([]string{"man"}, w...)...), "%s is not what dyad man prints", name)
 		help := mustRun(t, dir, append(slices.Clone(w), "--help", "all")...)
 		for _, m := range shownFlag.FindAllStringSubmatch(help, -1) {
 			if !strings.Contains(string(text), roff("--"+m[1])) {

@@ -258,8 +258,6 @@ func TestCheckpointCrashCheckNotices(t *testing.T) {
 		must.Do(t, spoil(f, run))
 		r := &recorder{TB: t}
 		f.checkCheckpoint(r, c, e)
-		if !strings.Contains(r.said, text) {
-			t.Errorf("the check does not say %q, only:\n%s", text, r.said)
-		}
+		must.Contain(t, r.said, text)
 	}
 }

@@ -101,9 +101,7 @@ func (f *fixture) damaged(t *testing.T, spec crash.Spec, c cell) ended {
 		t.Fatal("nothing was damaged")
 	}
 	e := child.End()
-	if f.get(t, "ledger/ledger.jsonl") != broken {
-		t.Error("the program wrote to a damaged ledger")
-	}
+	must.Equal(t, f.get(t, "ledger/ledger.jsonl"), broken, "the program wrote to a damaged ledger")
 	says := c.says
 	if c.want == done && c.fault == "line lost" {
 		says = "lost lines"
@@ -128,9 +126,7 @@ func (f *fixture) cutModel(t *testing.T, _ string) {
 		for _, command := range [][]string{{"predict"}, {"evaluate", "--exact-figures"}, {"transform", "--out", f.in("out/mapped.csv")}} {
 			e := f.dyad(append(command, f.in("out/model.json"), "--data", f.in("in/patients.csv"))...)
 			e.Want(t, command[0], exitInput, "cut short")
-			if e.Stdout != "" {
-				t.Errorf("%s of %d bytes of a model printed %q", command[0], size, e.Stdout)
-			}
+			must.Equal(t, e.Stdout, "", "%s of %d bytes of a model printed", command[0], size)
 		}
 	}
 	f.put(t, map[string]string{"out/model.json": whole})

@@ -85,10 +85,9 @@ var crashTemplate = sync.OnceValues(func() (*template, error) {
 		}
 		return nil
 	}
-	var errs bytes.Buffer
 	train := func() error {
-		if run(context.Background(), f.train(), strings.NewReader(""), &bytes.Buffer{}, &errs) != exitOK {
-			return badInput("%s", errs.String())
+		if e := f.dyad(f.train()...); e.Code != exitOK {
+			return badInput("%s", e.Stderr)
 		}
 		return nil
 	}
@@ -176,10 +175,9 @@ func (f *fixture) train(more ...string) []string {
 }
 
 // dyad runs the program in this process.
-func (f *fixture) dyad(args ...string) ended {
-	var out, errs bytes.Buffer
-	code := run(context.Background(), args, strings.NewReader(""), &out, &errs)
-	return crash.Ended{Code: code, Stdout: out.String(), Stderr: errs.String()}
+func (f *fixture) dyad(args ...string) (e ended) {
+	e.Code, e.Stdout, e.Stderr = hooked(context.Background(), hooks{}, args...)
+	return e
 }
 
 // start starts the program as a child.
@@ -283,9 +281,7 @@ func (f *fixture) saveKept(t testing.TB, run string, args []string) {
 	before := f.get(t, "ledger/ledger.jsonl")
 	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "repeat the command of the run with --resume "+run)
 	f.dyad(append(args, "--resume", run)...).Want(t, "resume of a released run", exitOK, "nothing more was charged")
-	if f.get(t, "ledger/ledger.jsonl") != before {
-		t.Error("saving the model wrote to the ledger")
-	}
+	must.Equal(t, f.get(t, "ledger/ledger.jsonl"), before, "saving the model wrote to the ledger")
 	if e := f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")); strings.Contains(e.Stdout, run) {
 		t.Errorf("a saved model is still listed:\n%s", e.Stdout)
 	}

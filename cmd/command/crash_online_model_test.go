@@ -69,9 +69,7 @@ func (f *fixture) checkOnlineModel(t testing.TB, c onlineModelCell, e ended) {
 			f.put(t, map[string]string{streamModelName: whole[:size]})
 			cut := f.dyad(predict...)
 			cut.Want(t, "predict", exitInput, "cut short")
-			if cut.Stdout != "" {
-				t.Errorf("%d bytes of a model predict %q", size, cut.Stdout)
-			}
+			must.Equal(t, cut.Stdout, "", "%d bytes of a model predict", size)
 		}
 	}
 	_, charges, finished := f.attacked(t)

@@ -252,9 +252,7 @@ func TestOnlineCrashCheckNotices(t *testing.T) {
 		t.Helper()
 		r := &recorder{TB: t}
 		f.checkOnline(r, cut, e)
-		if !strings.Contains(r.said, text) {
-			t.Errorf("the check does not say %q, only:\n%s", text, r.said)
-		}
+		must.Contain(t, r.said, text)
 	}
 	attack := func() (*fixture, ended) {
 		f := newFixture(t)

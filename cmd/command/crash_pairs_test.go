@@ -185,9 +185,7 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 		must.Do(t, spoil(f, run))
 		r := &recorder{TB: t}
 		f.checkPairs(r, c, e)
-		if !strings.Contains(r.said, text) {
-			t.Errorf("the check does not say %q, only:\n%s", text, r.said)
-		}
+		must.Contain(t, r.said, text)
 	}
 	f, _, run := attacked("poisson")
 	before := f.get(t, "ledger/ledger.jsonl")
@@ -210,8 +208,6 @@ func TestPairsCrashCheckNotices(t *testing.T) {
 	f.put(t, map[string]string{name: checkpoint, "in/patients.csv": whole + "\n"})
 	f.dyad(f.pairsTrain("poisson", "--resume", run)...).Want(t, "other data", exitInput, "")
 	f.put(t, map[string]string{"in/patients.csv": whole})
-	if f.get(t, "ledger/ledger.jsonl") != before {
-		t.Error("a refused resume wrote to the ledger")
-	}
+	must.Equal(t, f.get(t, "ledger/ledger.jsonl"), before, "a refused resume wrote to the ledger")
 	f.dyad(f.pairsTrain("poisson", "--resume", run)...).Want(t, "control", exitOK, "run "+run)
 }

@@ -106,9 +106,7 @@ func TestResumeFlagRefusals(t *testing.T) {
 	f.put(t, map[string]string{"in/patients.csv": strings.Join(lines, "")})
 	resume().Want(t, "another file", exitInput, "was charged for other data")
 	f.put(t, map[string]string{"in/patients.csv": data})
-	if f.get(t, "ledger/ledger.jsonl") != before {
-		t.Error("a refused resume wrote to the ledger")
-	}
+	must.Equal(t, f.get(t, "ledger/ledger.jsonl"), before, "a refused resume wrote to the ledger")
 	must.Err(os.Stat(f.in("ledger/none.jsonl")))(t, "a refused resume made a ledger")
 	resume().Want(t, "control", exitOK, "run "+run)
 }

@@ -85,7 +85,7 @@ func (c *curveCmd) Run(a *app) error {
 		p, err = c.plan(data)
 	}
 	if err != nil {
-		return curveError(err)
+		return err
 	}
 	if c.HoldoutEpsilon != nil || c.DataID != "" || c.Resume != "" || c.Seed != nil {
 		return badInput("--holdout-epsilon, --data-id, --resume and --seed are only for private data")
@@ -105,17 +105,17 @@ func (c *curveCmd) Run(a *app) error {
 			err = p.Merge(r.CSV, files...)
 		}
 		if err != nil {
-			return curveError(err)
+			return err
 		}
 	} else if err := p.Run(a.ctx, r.CSV, o); err != nil {
 		if errors.Is(err, context.Canceled) {
 			a.note("dyad: the finished runs are in %s; the same command continues with the other runs", r.CSV)
 		}
-		return curveError(err)
+		return err
 	}
 	rows, err := p.Rows(r.CSV)
 	if err != nil {
-		return curveError(err)
+		return err
 	}
 	if o.Parts > 0 {
 		part := partResult{o.Part, o.Parts, len(rows), r.CSV}
@@ -127,24 +127,16 @@ func (c *curveCmd) Run(a *app) error {
 		r.Failures += s.Failed
 	}
 	if err := p.WriteSummary(r.Summary, all); err != nil {
-		return curveError(err)
+		return err
 	}
 	if r.Figures, err = p.Draw(c.Out, r.Means, c.Format...); err != nil {
-		return curveError(err)
+		return err
 	}
 	err = a.emit(r, r.text())
 	if page == nil {
 		return err
 	}
 	return errors.Join(err, a.curvePage(page, r, p.Figures(r.Means)))
-}
-
-// curveError marks bad input.
-func curveError(err error) error {
-	if bad := new(*experiment.InputError); errors.As(err, bad) {
-		return asInput(err)
-	}
-	return err
 }
 
 // planned returns the plan for a file of public data.

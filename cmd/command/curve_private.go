@@ -106,7 +106,7 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 		}
 		return a.emit(r, r.text())
 	}
-	k.draw = func(out *files.Output, l *lib.Ledger) error { return r.writePage(a, out, figure(), l) }
+	k.draw = func(*lib.Ledger) (document, error) { return r.page(figure()) }
 	return k.perform(a)
 }
 

@@ -104,7 +104,5 @@ func TestCurveByPerson(t *testing.T) {
 	if r.Failures != 0 {
 		t.Fatalf("%+v", r)
 	}
-	if first := r.Means[0]; first.N != 28 {
-		t.Errorf("n is %d, want 28 of 40 persons", first.N)
-	}
+	must.Equal(t, r.Means[0].N, 28, "n is")
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -52,11 +51,11 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 		if surfaces := curves.Surfaces(m.Encoder, m.Weights); surfaces != nil {
 			values["surfaces"] = surfaces
 		}
-		text, err := json.MarshalIndent(values, "", "  ")
+		text, err := indented(values)
 		if err != nil {
 			return err
 		}
-		return out.Write(files.Shared, append(text, '\n'))
+		return out.Write(files.Shared, text)
 	}
 	var grid experiment.Grid
 	for _, c := range all {

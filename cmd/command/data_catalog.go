@@ -7,10 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"dyad/engine/dataset/catalog"
+	"dyad/internal/page"
 )
 
 // cacheFlag is the --dir flag of the commands that use the cache.
@@ -31,15 +31,12 @@ type dataListCmd struct{}
 
 // Run lists the catalogue.
 func (c *dataListCmd) Run(a *app) error {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "name\trows\tfeatures\tpositive class\tterms\tchecked")
+	t := page.Table{Head: []string{"name", "rows", "features", "positive class", "terms", "checked"}}
 	for _, e := range catalog.Entries() {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Name, e.Rows, e.Features, e.Positive, e.Terms, checkedText(e))
+		t.Add(e.Name, e.Rows, e.Features, e.Positive, e.Terms, checkedText(e))
 	}
-	_ = w.Flush() // cannot fail: it writes to memory
-	b.WriteString("\ndyad data fetch NAME fetches one; ready schemas are in bench/schemas.\n")
-	return a.emit(catalog.Entries(), b.String())
+	return a.emit(catalog.Entries(),
+		t.Text()+"\ndyad data fetch NAME fetches one; ready schemas are in bench/schemas.\n")
 }
 
 // checkedText states whether downloaded files can be checked.

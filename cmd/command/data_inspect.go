@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"dyad/engine/dataset"
+	"dyad/internal/page"
 )
 
 type dataInspectCmd struct {
@@ -94,23 +94,21 @@ func (r *inspectResult) text() string {
 		}
 	}
 	b.WriteByte('\n')
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "column\tpublic range\tvalues\tused\tclamped\tmissing")
+	t := page.Table{Head: []string{"column", "public range", "values", "used", "clamped", "missing"}}
 	for i, c := range r.Columns {
 		if i == maxInspected {
-			fmt.Fprintf(w, "... %d more (--json shows all)\n", len(r.Columns)-i)
+			t.Add(fmt.Sprintf("... %d more (--json shows all)", len(r.Columns)-i))
 			break
 		}
 		if c.Kind == dataset.KindCategorical {
-			fmt.Fprintf(w, "%s\t%s\t\t\t\t%d\n", c.Name, categoryCounts(c), c.Missing)
+			t.Add(c.Name, categoryCounts(c), "", "", "", fmt.Sprint(c.Missing))
 			continue
 		}
 		scale := pick(c.Transform != "", " "+c.Transform, "")
-		fmt.Fprintf(w, "%s\t[%g, %g]%s\t%.6g to %.6g\t%.0f%%\t%d\t%d\n", c.Name, c.Range[0], c.Range[1], scale, c.Min, c.Max,
-			100*c.Used, c.Clamped, c.Missing)
+		t.Add(c.Name, fmt.Sprintf("[%g, %g]%s", c.Range[0], c.Range[1], scale), fmt.Sprintf("%.6g to %.6g", c.Min, c.Max),
+			fmt.Sprintf("%.0f%%", 100*c.Used), fmt.Sprint(c.Clamped), fmt.Sprint(c.Missing))
 	}
-	_ = w.Flush() // cannot fail: it writes to memory
-	return b.String()
+	return b.String() + t.Text()
 }
 
 // categoryCounts returns the numbers of rows of the first categories of the schema.

@@ -47,9 +47,7 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 		weights[name] = modelWeights(t, dir, name+".json")
 	}
 	for name, like := range map[string]string{"csv64": "csv", "wide": "csv", "mapped": "csv", "held": "csv", "narrow": "csv32", "narrow32": "csv32", "made": "csv32"} {
-		if weights[name] != weights[like] {
-			t.Errorf("%s has other weights than %s", name, like)
-		}
+		must.Equal(t, weights[name], weights[like], "%s has other weights than %s", name, like)
 	}
 	if weights["csv"] == weights["csv32"] {
 		t.Error("float32 has the weights of float64: nothing was rounded")

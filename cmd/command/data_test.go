@@ -89,9 +89,7 @@ func TestConvertRoundTrip(t *testing.T) {
 	want := scores("patients.csv", "patients.yaml")
 	for _, out := range []string{"p.parquet", "q.csv", "p.csv.gz"} {
 		run("data", "convert", "patients.csv", out, "--schema", "patients.yaml", "--out-schema", out+".yaml")
-		if got := scores(out, out+".yaml"); got != want {
-			t.Errorf("%s: the scores differ", out)
-		}
+		must.Equal(t, scores(out, out+".yaml"), want, "%s: the scores differ", out)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".dyad-*")); len(left) != 0 {
 		t.Errorf("left behind: %v", left)

@@ -94,10 +94,7 @@ func TestDriverErrors(t *testing.T) {
 		"-DINIT=100": "CUDA_VISIBLE_DEVICES", "-DINIT=35": "reinstall", "-DINIT=803": "different versions",
 	} {
 		fakeCUDA(t, init, "-DCOUNT=2", "-DBROKEN=-1")
-		code, out, _ := dyad(t, t.TempDir(), "doctor")
-		if code != exitOK || !strings.Contains(out, want) || !strings.Contains(out, "runs use the CPU") {
-			t.Errorf("%s: exit %d: %s", init, code, out)
-		}
+		ran(t, t.TempDir(), "doctor").exits(exitOK).prints(want, "runs use the CPU")
 	}
 }
 
@@ -108,9 +105,7 @@ func TestDoctorWithGPU(t *testing.T) {
 	dir := t.TempDir()
 	code, out, _ := dyad(t, dir, "doctor")
 	must.Contain(t, out, "cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal")
-	if code != exitFailure {
-		t.Errorf("doctor: exit %d", code)
-	}
+	must.Equal(t, code, exitFailure, "doctor: exit")
 	ran(t, dir, "devices").exits(exitOK).prints("cuda:1   Mock A100", "140 GiB")
 	ends(t, dir, exitResource, "there is no GPU 7", "train", "--device", "cuda:7")
 	ran(t, dir, "train", "--verbose").exits(exitOK).warns("Mock H200 cannot be measured")

@@ -13,14 +13,19 @@ import (
 
 // evaluatedFlags are the flags for the records of an evaluation.
 type evaluatedFlags struct {
+	measuredFlags
+	pageFlag
+	trackFlag
+}
+
+// measuredFlags are flags of dyad evaluate and dyad threshold.
+type measuredFlags struct {
 	Model      string   `arg:"" help:"Model file."`
 	PublicData bool     `help:"The data are public: no budget is charged, and the report says so."`
 	Holdout    *float64 `within:"(0,1)" placeholder:"F" help:"Use only the records that \"dyad train\" held out with the same --holdout and --split-seed."`
 	SplitSeed  uint64   `default:"1" help:"Seed of the split into training and held-out records."`
 	Confidence float64  `within:"(0,1)" default:"0.95" help:"Level of the intervals."`
 	labelsFlag
-	pageFlag
-	trackFlag
 }
 
 type evaluateExactCmd struct {

@@ -6,7 +6,6 @@ import (
 	lib "dyad"
 	"dyad/algorithms/evaluate"
 	"dyad/engine/dataset"
-	"dyad/internal/files"
 )
 
 type evaluatePrivateCmd struct {
@@ -109,7 +108,7 @@ func (c *evaluatePrivateCmd) private(a *app, m, other *model, public bool) error
 		}
 		return a.emitBrief(r, r.text(), r.brief(a))
 	}
-	k.draw = func(out *files.Output, l *lib.Ledger) error { return c.writePage(a, out, m, r, l) }
+	k.draw = func(l *lib.Ledger) (document, error) { return c.page(m, r, l) }
 	k.tracked = func() (string, trackedRun) { return c.Model, trackedRun{model: m, figures: r} }
 	return k.perform(a)
 }
@@ -133,21 +132,15 @@ func (c *evaluatePrivateCmd) figureData(a *app, m, other *model, public bool) (d
 	return d, err
 }
 
-// writePage writes the page of released figures.
-func (c *evaluatePrivateCmd) writePage(a *app, out *files.Output, m *model, r *privateResult,
-	l *lib.Ledger) (err error) {
-	d := modelDocument(m, c.Model)
+// page returns the page of released figures.
+func (c *evaluatePrivateCmd) page(m *model, r *privateResult, l *lib.Ledger) (d document, err error) {
+	d = modelDocument(m, c.Model)
 	d.figures = r
-	if l != nil {
-		if d.charges, err = chargesOf(l, m.DataID, r.Guarantee.Delta); err != nil {
-			return err
-		}
-		if err := d.alsoCharged(l, r); err != nil {
-			return err
-		}
-		if len(d.charges.runs) == 0 { // the model was charged to another ledger
-			d.charges, d.otherCharges = d.otherCharges, nil
-		}
+	if d.charges, err = chargesOf(l, m.DataID, r.Guarantee.Delta); err == nil {
+		err = d.alsoCharged(l, r)
 	}
-	return a.writePage(out, d)
+	if d.charges != nil && len(d.charges.runs) == 0 { // the model was charged to another ledger
+		d.charges, d.otherCharges = d.otherCharges, nil
+	}
+	return d, err
 }

@@ -191,9 +191,7 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 	if r.InAll.Delta == r.Guarantee.Delta || r.Spent.Delta != r.InAll.Delta || *r.Spent.Epsilon != r.InAll.Epsilon {
 		t.Errorf("in all %v, spent in all %+v", r.InAll, r.Spent)
 	}
-	if page := read(t, dir, "page.html"); !strings.Contains(page, "at delta = 1e-05, the delta of this release") {
-		t.Error("the page has its total at another delta")
-	}
+	must.Contain(t, read(t, dir, "page.html"), "at delta = 1e-05, the delta of this release")
 }
 
 // digitsOf masks released figures in a text or JSON report.
@@ -311,9 +309,7 @@ func TestChargedRecordsAreNoPublicReference(t *testing.T) {
 func TestHeldOutCommandNamesTheLedger(t *testing.T) {
 	dir := clinic(t, 120)
 	r := decoded[trainResult](t, dir, "--json", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.4", "--ledger", "book.jsonl")
-	if !strings.Contains(r.HeldCommand, "--ledger book.jsonl") {
-		t.Errorf("%+v", r)
-	}
+	must.Contain(t, r.HeldCommand, "--ledger book.jsonl")
 	// The labels of the records are never written over.
 	write(t, dir, "labels.csv", "kept")
 	ends(t, dir, exitInput, "the ending of this file name stands for CSV", "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force")

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -62,16 +61,16 @@ func TestExitCodes(t *testing.T) {
 		}
 	}
 	root := filepath.Join(source(t), "..", "..")
-	var man bytes.Buffer
-	if code := run(t.Context(), []string{"man", "train"}, strings.NewReader(""), &man, &man); code != exitOK {
-		t.Fatal(man.String())
+	code, man, errs := hooked(t.Context(), hooks{}, "man", "train")
+	if code != exitOK {
+		t.Fatal(man + errs)
 	}
 	_, topic, _ := dyad(t, t.TempDir(), "help", "exits")
 	commands := must.Get(os.ReadFile(root + "/docs/commands.md"))(t)
 	for _, e := range exits() {
 		for where, want := range map[string][2]string{
 			"dyad help exits":  {topic, fmt.Sprintf("%d\t%s\n", e.code, e.meaning)},
-			"dyad man train":   {man.String(), fmt.Sprintf(".TP\n%d\n%s\n", e.code, roff(e.meaning))},
+			"dyad man train":   {man, fmt.Sprintf(".TP\n%d\n%s\n", e.code, roff(e.meaning))},
 			"docs/commands.md": {string(commands), fmt.Sprintf("| %d | %s |\n", e.code, e.meaning)},
 		} {
 			if !strings.Contains(want[0], want[1]) {

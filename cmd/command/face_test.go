@@ -163,7 +163,5 @@ func sameCharges(t *testing.T, book *lib.Ledger, want int) {
 			t.Errorf("charged %d times: %.200s", times, c)
 		}
 	}
-	if len(told) != want {
-		t.Errorf("%d different charges, want %d", len(told), want)
-	}
+	must.Equal(t, len(told), want, "different charges")
 }

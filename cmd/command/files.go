@@ -1,6 +1,7 @@
 package command
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -106,4 +107,9 @@ func (a *app) needsMemory(params int) error { return memory.Check(params, a.hook
 func forced(text string) string {
 	taken := lib.ErrTaken.Error()
 	return strings.Replace(text, taken, taken+", or --force to replace it", 1)
+}
+
+func indented(v any) ([]byte, error) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	return append(text, '\n'), err
 }

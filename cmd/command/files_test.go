@@ -257,9 +257,7 @@ func TestSaveKeptModel(t *testing.T) {
 	f.put(t, map[string]string{"ledger/" + filepath.Base(names[0]): whole})
 	must.Do(t, errors.Join(os.Mkdir(f.in("other"), 0o700), os.Remove(f.in("in/patients.csv")))) // no data are read
 	resume(f.in("other/saved.json")).Want(t, "moved", exitOK, "nothing more was charged")
-	if f.get(t, "other/saved.json") != whole {
-		t.Error("another model was saved")
-	}
+	must.Equal(t, f.get(t, "other/saved.json"), whole, "another model was saved")
 	f.wantClean(t)
 }
 
@@ -298,7 +296,5 @@ func TestSizeOfAModelIsPublic(t *testing.T) {
 		}
 		sizes[most] = true
 	}
-	if len(sizes) != 1 {
-		t.Errorf("%d sizes", len(sizes))
-	}
+	must.Equal(t, len(sizes), 1, "sizes")
 }

@@ -34,8 +34,6 @@ func TestOldModelsAreRead(t *testing.T) {
 	}
 	write(t, dir, "new.csv", "age,dose,out\n20,1,no\n50,5,yes\n80,9,yes\n")
 	for name, scores := range want {
-		if code, out, errs := dyad(t, dir, "predict", name, "--data", "new.csv"); code != exitOK || out != scores {
-			t.Errorf("%s: exit %d, %s\n%s\nwant\n%s", name, code, errs, out, scores)
-		}
+		ran(t, dir, "predict", name, "--data", "new.csv").exits(exitOK).printsOnly(scores)
 	}
 }

@@ -75,8 +75,6 @@ func TestGain(t *testing.T) {
 		"about 3.0 times as fast":         {reading: 1, copying: 1, passes: 2, onCPU: 11},
 		"about 2000 times as fast":        {copying: 0.5, passes: 0.5, onCPU: 2000},
 	} {
-		if got := g.words(); !strings.Contains(got, want) {
-			t.Errorf("%+v: %s, want %q", g, got, want)
-		}
+		must.Contain(t, g.words(), want)
 	}
 }

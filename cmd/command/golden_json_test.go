@@ -111,9 +111,7 @@ func TestNumbersOnlyInText(t *testing.T) {
 		"0.268053-GDP, 33 steps":         "0.268053 33",
 		"sigma 51.31; delta 3.53554e-06": "51.31 3.53554e-06",
 	} {
-		if got := strings.Join(onlyIn(text, source), " "); got != want {
-			t.Errorf("%q: only in the text: %q, want %q", text, got, want)
-		}
+		must.Equal(t, strings.Join(onlyIn(text, source), " "), want, "%q: only in the text", text)
 	}
 }
 

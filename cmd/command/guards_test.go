@@ -30,10 +30,9 @@ func TestMemoryIsAskedBeforeTheCharge(t *testing.T) {
 		{[]string{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--state", "s", "--records", "100"}, 100, exitInput},
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl"}, 1e9, exitOK},
 	} {
-		var out, errs bytes.Buffer
-		code := runHooked(context.Background(), c.args, strings.NewReader(""), &out, &errs, hooks{memory: c.memory})
-		if code != c.code || c.code == exitInput && !strings.Contains(errs.String(), "memory") {
-			t.Errorf("%v with %g bytes: exit %d: %s", c.args, c.memory, code, errs.String())
+		code, _, errs := hooked(context.Background(), hooks{memory: c.memory}, c.args...)
+		if code != c.code || c.code == exitInput && !strings.Contains(errs, "memory") {
+			t.Errorf("%v with %g bytes: exit %d: %s", c.args, c.memory, code, errs)
 		}
 		if _, err := os.Stat("l.jsonl"); (err == nil) != (c.code == exitOK) {
 			t.Errorf("%v: ledger: %v", c.args, err)
@@ -96,10 +95,8 @@ func TestNewLedgerIsAnnounced(t *testing.T) {
 		{"l.jsonl", []string{"online", "--state", "s", "--records", "60"}, false},
 		{"lx.jsonl", []string{"online", "--state", "t", "--records", "60"}, true},
 	} {
-		code, out, errs := dyad(t, dir, append(c.args, "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", c.ledger)...)
-		if code != exitOK || strings.Contains(errs, says) != c.want || strings.Contains(out, says) {
-			t.Errorf("%v with %s: exit %d: %s", c.args, c.ledger, code, errs)
-		}
+		r := ran(t, dir, append(c.args, "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", c.ledger)...).exits(exitOK)
+		r.contains(r.errs, c.want, []string{says}).contains(r.out, false, []string{says})
 	}
 }
 

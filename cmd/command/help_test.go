@@ -137,10 +137,9 @@ type exampleRun struct {
 
 // runExample runs a command in the folder of this process.
 func runExample(words []string) exampleRun {
-	var errs bytes.Buffer
 	began := time.Now()
-	code := run(context.Background(), words, strings.NewReader(""), io.Discard, &errs)
-	return exampleRun{Words: words, Code: code, Errs: errs.String(), Seconds: time.Since(began).Seconds()}
+	code, _, errs := hooked(context.Background(), hooks{}, words...)
+	return exampleRun{Words: words, Code: code, Errs: errs, Seconds: time.Since(began).Seconds()}
 }
 
 // traced runs commands in dir, one after another, in a process whose opens are traced; nil if that cannot be. Nil itself but on Linux.

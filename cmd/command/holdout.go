@@ -145,8 +145,8 @@ var errNoHeld = errors.New("dyad: the model is saved without its private figures
 // are already stored, it gives them their name. An existing charge is used.
 func (c *trainCmd) resumeHeld(a *app, model string) error {
 	e := evaluatePrivateCmd{
-		evaluatedFlags: evaluatedFlags{Model: model, Holdout: c.Holdout, SplitSeed: c.SplitSeed,
-			Confidence: defaultConfidence, labelsFlag: c.labelsFlag},
+		evaluatedFlags: evaluatedFlags{measuredFlags: measuredFlags{Model: model, Holdout: c.Holdout, SplitSeed: c.SplitSeed,
+			Confidence: defaultConfidence, labelsFlag: c.labelsFlag}},
 		releaseFlags: releaseFlags{Data: c.Data, Epsilon: c.HoldoutEpsilon, Delta: c.Delta, runFlags: c.runFlags},
 		held:         heldTarget(model, c.Resume),
 	}

@@ -51,10 +51,7 @@ func TestLookAlikeIDsEverywhere(t *testing.T) {
 			dir := t.TempDir()
 			alikePeople(t, dir, ids[0], ids[1])
 			args := append([]string{"pairs", "train", "--verbose", "--data", "people.csv", "--schema", "people.yaml", "--epochs", "1"}, flags...)
-			code, out, errs := dyad(t, dir, args...)
-			if code != exitInput || !strings.Contains(errs, "people.csv") || !strings.Contains(errs, "records 1 and 2") || !strings.Contains(errs, "--look-alike-ids allow") || strings.Contains(errs, ids[0]) {
-				t.Errorf("%s, %s: exit %d: %s%s", way, kind, code, out, errs)
-			}
+			ran(t, dir, args...).exits(exitInput).warns("people.csv", "records 1 and 2", "--look-alike-ids allow").lacks(ids[0])
 			if exists(filepath.Join(dir, "state")) {
 				t.Errorf("%s, %s: something was charged", way, kind)
 			}

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"dyad/engine/dataset"
+	"dyad/internal/page"
 )
 
 // atTerminal reports whether input and questions are both at a terminal. Values of records are shown only
@@ -107,8 +108,7 @@ func (i *interview) show() {
 	}
 	i.say("Values of the file and how they are read. If a value is read wrongly, stop here (Ctrl-C) and correct the " +
 		"reading by --decimal, --sheet or --answers.\n")
-	w := tabwriter.NewWriter(i.a.stderr, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "column\tin the file\tread as")
+	t := page.Table{Head: []string{"column", "in the file", "read as"}}
 	for _, c := range i.d.Columns {
 		raw, read := make([]string, len(c.Samples)), make([]string, len(c.Samples))
 		for k, s := range c.Samples {
@@ -118,10 +118,9 @@ func (i *interview) show() {
 		if c.Role == dataset.RoleIgnore && !c.Asks {
 			as = "left out: " + c.Why
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", screenText(c.Name), strings.Join(raw, " | "), as)
+		t.Add(screenText(c.Name), strings.Join(raw, " | "), as)
 	}
-	_ = w.Flush() // a write error of the terminal is ignored
-	i.say("")
+	i.say(t.Text())
 }
 
 // decimals asks for the decimal separator of columns that can be read in two notations.

@@ -133,7 +133,11 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 // compared returns the judgement with the result of comparing a model and its text with a ledger. If known is set and
 // the ledger has no charge of the run, the ledger belongs to other data, and the judgement is unchanged.
 func (r judgement) compared(m *model, text []byte, head, path string, known bool) (judgement, error) {
-	entries, away, err := readLedger(path)
+	l, _, err := ledgerFlag{path}.openExisting(ledger.Options{})
+	if err != nil {
+		return r, err
+	}
+	entries, away, err := l.History() // verifies the ledger and its archives
 	if err != nil {
 		return r, err
 	}
@@ -168,16 +172,6 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 			"ledger stores no hash of the model file, so weights, schema, texts and figures are not compared"
 	}
 	return r, nil
-}
-
-// readLedger verifies an existing ledger and its archives. It returns their lines, and the name of an archive that
-// is missing.
-func readLedger(path string) (entries []ledger.Entry, away string, err error) {
-	l, _, err := ledgerFlag{path}.openExisting(ledger.Options{})
-	if err != nil {
-		return nil, "", err
-	}
-	return l.History()
 }
 
 // recorded returns an error if the ledger does not belong to the model, or if it has no line with the hash head, unless

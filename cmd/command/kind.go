@@ -14,7 +14,6 @@ import (
 	"dyad/internal/files"
 	"dyad/internal/page"
 	"dyad/privacy"
-	"dyad/privacy/ledger"
 )
 
 // Reader is implemented by a kind that reads only part of a schema.
@@ -224,7 +223,7 @@ func (c *kindCmd) release(a *app, k algorithms.Kind, schema *dataset.Schema) err
 		return settled(asResult(away))
 	}
 	of.tell = func() error { return a.emitBrief(r, r.text(), r.brief(a, p.Guarantee)) }
-	of.draw = func(out *files.Output, l *lib.Ledger) error { return r.writePage(a, out, k.Info(), l, p.Guarantee) }
+	of.draw = func(*lib.Ledger) (document, error) { return r.page(k.Info(), p.Guarantee), nil }
 	return of.perform(a)
 }
 
@@ -246,15 +245,9 @@ func (r *kindResult) brief(a *app, planned privacy.Guarantee) string {
 	return b.String()
 }
 
-// writePage writes the page of a release.
-func (r *kindResult) writePage(a *app, out *files.Output, i algorithms.Info, l *ledger.Ledger,
-	planned privacy.Guarantee) (err error) {
-	d := document{title: i.Title, guarantee: r.Guarantee, planned: planned, seen: "this release",
-		report: &r.Report, file: r.Model}
-	d.sections = []page.Section{{ID: "figures", Title: "Releases",
-		Tables: []page.Table{table("Figures", r.Figures.Rows()...)}}}
-	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
-		return err
-	}
-	return a.writePage(out, d)
+// page returns the page of a release.
+func (r *kindResult) page(i algorithms.Info, planned privacy.Guarantee) document {
+	return document{title: i.Title, guarantee: r.Guarantee, planned: planned, seen: "this release",
+		report: &r.Report, file: r.Model, sections: []page.Section{{ID: "figures", Title: "Releases",
+			Tables: []page.Table{table("Figures", r.Figures.Rows()...)}}}}
 }

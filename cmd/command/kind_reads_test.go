@@ -3,7 +3,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"path/filepath"
@@ -104,9 +103,8 @@ columns:
 		write(t, dir, "s.yaml", schema)
 		write(t, dir, "r.csv", "x,z,y\n"+strings.Repeat("0.5,3,1\n-0.5,4,0\n", 12))
 		in := func(name string) string { return filepath.Join(dir, name) }
-		var out, err bytes.Buffer
-		code = w.Run(context.Background(), []string{"reading", "--change", change, "--data", in("r.csv"), "--schema", in("s.yaml"), "--ledger", in("l.jsonl"), "--out", in("o.json")}, strings.NewReader(""), &out, &err)
-		return dir, code, err.String()
+		code, _, errs = hooked(context.Background(), hooks{with: w}, "reading", "--change", change, "--data", in("r.csv"), "--schema", in("s.yaml"), "--ledger", in("l.jsonl"), "--out", in("o.json"))
+		return dir, code, errs
 	}
 	for _, change := range []string{"none", "later"} {
 		dir, code, errs := run(t, rows, change)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"dyad/algorithms/local/serve"
+	"dyad/internal/files"
 	"dyad/privacy"
 )
 
@@ -44,7 +45,11 @@ func (c *localPlanCmd) Run(a *app) error {
 	}
 	text := localText(p, shuffled)
 	if c.Out != "" {
-		if err := writeProtocol(c.Out, r.Protocol); err != nil {
+		protocol, err := indented(r.Protocol) // the response of GET /v1/plan
+		if err == nil {
+			err = files.Replace(c.Out, protocol)
+		}
+		if err != nil {
 			return err
 		}
 		text += fmt.Sprintf("%-11s written to %s\n", "protocol", c.Out)

@@ -148,7 +148,7 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 		t.Errorf("a later row: %s", errs)
 	}
 	// What the record does not decide is an error before anything is drawn.
-	for name, c := range map[string]struct{ header, says string }{
+	for _, c := range map[string]struct{ header, says string }{
 		"a column less": {strings.Replace(recordHeader, "bmi,", "", 1), "lacks this column"}, "no label column": {strings.Replace(recordHeader, ",outcome", "", 1), "lacks the label"},
 		"another file": {"a,b,c\n", "none of the column names of the schema"}, "no rows": {"", "no rows"},
 	} {
@@ -157,10 +157,7 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 			rows = recordHeader
 		}
 		write(t, dir, "one.csv", rows)
-		code, out, errs := dyad(t, dir, "local", "client", "--protocol", "participation.json", "--data", "one.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "none.json", "--max-epsilon", "2")
-		if code != exitInput || !strings.Contains(out+errs, c.says) {
-			t.Errorf("%s: exit %d: %s", name, code, out+errs)
-		}
+		ran(t, dir, "local", "client", "--protocol", "participation.json", "--data", "one.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "none.json", "--max-epsilon", "2").exits(exitInput).says(c.says)
 	}
 	must.Err(os.Stat(filepath.Join(dir, "none.json")))(t, "something was drawn for a file of another schema")
 }
@@ -181,7 +178,5 @@ func TestUnusableRecordFromStandardInput(t *testing.T) {
 		}
 		features[name] = fmt.Sprint(answer.Message.Features)
 	}
-	if features["good"] != features["other"] {
-		t.Errorf("features %v", features)
-	}
+	must.Equal(t, features["good"], features["other"], "features %v", features)
 }

@@ -3,7 +3,6 @@ package command
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -123,16 +122,7 @@ func (r remarks) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// writeProtocol writes the response of GET /v1/plan to a file.
-func writeProtocol(path string, p serve.Protocol) error {
-	text, err := json.MarshalIndent(p, "", "  ")
-	if err != nil {
-		return err
-	}
-	return files.Replace(path, append(text, '\n'))
-}
-
-// readProtocol reads a file written by writeProtocol.
+// readProtocol reads a file written by dyad local plan.
 func readProtocol(path string) (p serve.Protocol, err error) {
 	var missing *fs.PathError
 	if err := files.ReadJSON(path, files.MaxSmallBytes, &p); errors.As(err, &missing) {

@@ -90,9 +90,7 @@ func TestLocalServerTLS(t *testing.T) {
 	}
 	answerAs(t, dir, address, "u", "--ca", "patients.csv").exits(exitInput).says("no certificate")
 	answerAs(t, dir, address, "u", "--ca", cert).exits(exitOK).says("the server has the message")
-	if code := stop(); code != exitOK {
-		t.Errorf("exit %d", code)
-	}
+	must.Equal(t, stop(), exitOK, "exit")
 	// The certificate of another host, though its authority is trusted.
 	address, stop = localServer(t, dir, with("--dir", "two", "--cert", other, "--key", otherKey)...)
 	answerAs(t, dir, address, "v", "--ca", other).exits(exitInput).says("127.0.0.1")
@@ -120,9 +118,7 @@ func TestLocalServerRate(t *testing.T) {
 	if st, err := remote.State(context.Background()); err != nil || st.Visits != 1 {
 		t.Errorf("state %+v, %v after one message", st, err)
 	}
-	if code := stop(); code != exitOK {
-		t.Errorf("exit %d", code)
-	}
+	must.Equal(t, stop(), exitOK, "exit")
 	var kept memoryFile
 	text, err := os.ReadFile(filepath.Join(dir, "b.json"))
 	if err != nil || json.Unmarshal(text, &kept) != nil || len(kept.Answers) != 1 {
@@ -174,16 +170,10 @@ func TestLocalServerBounds(t *testing.T) {
 	const most = 4096
 	padded := func(n int) string { return strings.Repeat(" ", n-len(message)) + message }
 	for _, n := range []int{most + 1, 10 * most, 1 << 22} {
-		if code := post(t, address, padded(n)); code != http.StatusRequestEntityTooLarge {
-			t.Errorf("a body of %d bytes: status %d", n, code)
-		}
+		must.Equal(t, post(t, address, padded(n)), http.StatusRequestEntityTooLarge, "a body of %d bytes: status", n)
 	}
-	if code := post(t, address, message, "X-Long", strings.Repeat("x", 64<<10)); code != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("a header of 64 KiB: status %d", code)
-	}
-	if n := visits(); n != 0 {
-		t.Errorf("%d oversized messages were counted", n)
-	}
+	must.Equal(t, post(t, address, message, "X-Long", strings.Repeat("x", 64<<10)), http.StatusRequestHeaderFieldsTooLarge, "a header of 64 KiB: status")
+	must.Equal(t, visits(), 0, "oversized messages were counted")
 	if code := post(t, address, padded(most)); code != http.StatusOK || visits() != 1 {
 		t.Errorf("a body of %d bytes: status %d, %d messages", most, code, visits())
 	}
@@ -230,13 +220,9 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 		t.Fatalf("the message on its way: %v, %v", r, err)
 	}
 	r.Body.Close()
-	if code := <-ended; code != exitOK {
-		t.Errorf("exit %d", code)
-	}
+	must.Equal(t, <-ended, exitOK, "exit")
 	check := decoded[localServerState](t, dir, append([]string{"--json", "local", "server", "--check", "--dir", "study"}, plan...)...)
-	if check.State.Visits != 1 {
-		t.Errorf("%+v", check)
-	}
+	must.Equal(t, check.State.Visits, 1, "%+v", check)
 }
 
 // With --tokens nobody can send in the place of another, or see how often they did.
@@ -285,13 +271,9 @@ func TestLocalServerTokens(t *testing.T) {
 		answerAs(t, dir, address, "alice", append(more, "--memory", "mallory.json")...).exits(exitFailure).says("403")
 	}
 	for _, header := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "Bearer ====", "Bearer " + strings.Repeat("A", 43)} {
-		if code := post(t, address, `{"user":"alice","epoch":1,"takes":true}`, "Dyad-User", "alice", "Authorization", header); code != http.StatusForbidden {
-			t.Errorf("authorization %q: status %d, want 403", header, code)
-		}
+		must.Equal(t, post(t, address, `{"user":"alice","epoch":1,"takes":true}`, "Dyad-User", "alice", "Authorization", header), http.StatusForbidden, "authorization %q: status", header)
 	}
-	if log() != empty {
-		t.Error("a message without its token is in the log")
-	}
+	must.Equal(t, log(), empty, "a message without its token is in the log")
 	if n, err := visits("alice", alice); n != 0 || err != nil {
 		t.Errorf("alice was charged %d visits (%v) for the messages of others", n, err)
 	}

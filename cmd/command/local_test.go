@@ -114,9 +114,7 @@ func TestLocalServerAndClients(t *testing.T) {
 	if err != nil || state.Visits != users || state.Epoch != 2 {
 		t.Errorf("state %+v, %v, want %d visits", state, err, users)
 	}
-	if code := stop(); code != exitOK {
-		t.Errorf("an interrupted server exits with %d, want 0", code)
-	}
+	must.Equal(t, stop(), exitOK, "an interrupted server exits with")
 	if code, _, errs := answer(1); code != exitResource {
 		t.Errorf("a client without a server: exit %d: %s", code, errs)
 	}
@@ -326,9 +324,7 @@ func TestLocalSimulate(t *testing.T) {
 	}
 	// Without privacy the choice says so.
 	r = simulate(exitOK, "NOT PRIVATE", "-n", "200", "--method", "sgd", "--l2-grid", "0.1,1", "--folds", "2", "--epochs", "1")
-	if r.Guarantee.Kind != privacy.None {
-		t.Errorf("sgd has guarantee %v", r.Guarantee)
-	}
+	must.Equal(t, r.Guarantee.Kind, privacy.None, "sgd has guarantee %v", r.Guarantee)
 	// Balancing by label, and methods that do not protect records, need public data.
 	simulate(exitInput, "reveals the labels", with("--balance")...)
 	simulate(exitOK, "NOT PRIVATE: users were left out by their labels", with("--balance", "--public-data")...)

@@ -32,9 +32,7 @@ func TestLossesRoad(t *testing.T) {
 				t.Errorf("%d charges and finish lines %q", charges, finished)
 			}
 			m := must.Get(readModel(f.in("out/model.json")))(t)
-			if m.Run != run {
-				t.Errorf("the model is of run %q, want %q", m.Run, run)
-			}
+			must.Equal(t, m.Run, run, "the model is of run")
 			for _, command := range [][]string{{"predict", "--quiet"}, {"evaluate", "--exact-figures"}} {
 				f.dyad(append(command, f.in("out/model.json"), "--data", f.in("in/patients.csv"))...).Want(t, command[0], exitOK, "")
 			}

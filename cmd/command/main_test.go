@@ -22,9 +22,23 @@ func dyad(t *testing.T, dir string, args ...string) (code int, stdout, stderr st
 	t.Helper()
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	t.Chdir(dir)
+	return hooked(context.Background(), hooks{}, args...)
+}
+
+// hooked runs the program with hooks in the folder of this process.
+func hooked(ctx context.Context, h hooks, args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	code = run(context.Background(), args, strings.NewReader(""), &out, &errs)
+	code = runHooked(ctx, args, strings.NewReader(""), &out, &errs, h)
 	return code, out.String(), errs.String()
+}
+
+// reach returns hooks that call do when a run reaches a stage.
+func reach(stage string, do func()) hooks {
+	return hooks{stage: func(at string) {
+		if at == stage {
+			do()
+		}
+	}}
 }
 
 // result is how a command ended. Its methods report what differs from the expectation.
@@ -495,8 +509,7 @@ func TestCancelledRunExits130(t *testing.T) {
 	t.Chdir(dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	var out, errs bytes.Buffer
-	if code := run(ctx, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml"}, strings.NewReader(""), &out, &errs); code != exitCancelled {
-		t.Errorf("exit %d, want 130: %s", code, errs.String())
+	if code, _, errs := hooked(ctx, hooks{}, "train", "--data", "patients.csv", "--schema", "patients.yaml"); code != exitCancelled {
+		t.Errorf("exit %d, want 130: %s", code, errs)
 	}
 }

@@ -59,19 +59,15 @@ func TestNewcomersMistakes(t *testing.T) {
 	tolerant := strings.Replace(dataset.SyntheticClinicalYAML(), "public: true", "public: false\nmissing: {policy: middle}", 1)
 	write(t, dir, "tolerant.yaml", strings.Replace(tolerant, "data_id:", "data_id: tolerant #", 1))
 
-	var errs bytes.Buffer
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	t.Chdir(dir)
 	train := "train --data patients.csv --schema patients.yaml "
-	if code := runHooked(ctx, strings.Fields(train+"--data-id stopped --out stopped.json"), strings.NewReader(""), &bytes.Buffer{}, &errs, hooks{stage: func(name string) {
-		if name == "charged" {
-			cancel()
-		}
-	}}); code != exitCancelled {
-		t.Fatalf("exit %d: %s", code, &errs)
+	code, _, errs := hooked(ctx, reach("charged", cancel), strings.Fields(train+"--data-id stopped --out stopped.json")...)
+	if code != exitCancelled {
+		t.Fatalf("exit %d: %s", code, errs)
 	}
-	run := regexp.MustCompile(`[A-Z2-7]{26}`).FindString(errs.String())
+	run := regexp.MustCompile(`[A-Z2-7]{26}`).FindString(errs)
 
 	for _, c := range []struct {
 		number  int
@@ -144,11 +140,7 @@ func TestWarnedBeforeTheCharge(t *testing.T) {
 	} {
 		told := ""
 		var out, errs bytes.Buffer
-		code := runHooked(context.Background(), strings.Fields(c.args), strings.NewReader(""), &out, &errs, hooks{stage: func(name string) {
-			if name == "charged" {
-				told = errs.String()
-			}
-		}})
+		code := runHooked(context.Background(), strings.Fields(c.args), strings.NewReader(""), &out, &errs, reach("charged", func() { told = errs.String() }))
 		if code != exitOK || strings.Count(told, c.want) != 1 {
 			t.Errorf("dyad %s: exit %d; before the charge it said %q, want %q", c.args, code, told, c.want)
 		}

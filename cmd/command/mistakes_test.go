@@ -152,12 +152,10 @@ func TestNoHomeFolderIsAnUnavailableLedger(t *testing.T) {
 	t.Setenv("HOME", "")
 	t.Setenv("XDG_STATE_HOME", "")
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json"}
-	var stdout, stderr bytes.Buffer
-	if code := run(t.Context(), args, strings.NewReader(""), &stdout, &stderr); code != exitResource || !strings.Contains(stderr.String(), "--ledger FILE") || !strings.Contains(stderr.String(), "XDG_STATE_HOME") {
-		t.Errorf("exit %d: %s", code, &stderr)
+	if code, _, errs := hooked(t.Context(), hooks{}, args...); code != exitResource || !strings.Contains(errs, "--ledger FILE") || !strings.Contains(errs, "XDG_STATE_HOME") {
+		t.Errorf("exit %d: %s", code, errs)
 	}
-	stderr.Reset()
-	if code := run(t.Context(), append(args, "--ledger", "own.jsonl"), strings.NewReader(""), &stdout, &stderr); code != exitOK {
-		t.Errorf("the cure: exit %d: %s", code, &stderr)
+	if code, _, errs := hooked(t.Context(), hooks{}, append(args, "--ledger", "own.jsonl")...); code != exitOK {
+		t.Errorf("the cure: exit %d: %s", code, errs)
 	}
 }

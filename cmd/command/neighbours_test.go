@@ -109,9 +109,7 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 		if x != y {
 			t.Errorf("%s: a record shows outside of the release:\n%s\n--- on the neighbour\n%s", name, x, y)
 		}
-		if !strings.Contains(x, "RELEASED") {
-			t.Errorf("%s: no result was released: %s", name, x)
-		}
+		must.Contain(t, x, "RELEASED")
 	}
 	// The comparison sees a figure: with held-out records and equal noise, the same data
 	// give the same output and the neighbour another.
@@ -119,9 +117,7 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 	a, b := neighbouringClinics(t, 64)
 	again, _ := neighbouringClinics(t, 64)
 	x := observed(t, a, figures...)
-	if x != observed(t, again, figures...) {
-		t.Error("a seeded run on the same data is not the same")
-	}
+	must.Equal(t, x, observed(t, again, figures...), "a seeded run on the same data is not the same")
 	if x == observed(t, b, figures...) {
 		t.Error("figures of held-out records were not noticed")
 	}
@@ -129,16 +125,30 @@ func TestOutputIsTheSameOnNeighbours(t *testing.T) {
 
 // Ranges that were taken from the data void a guarantee, whoever trains.
 func TestBoundsFromTheDataAreSaid(t *testing.T) {
+	wantSaid(t, "BOUNDS NOT PRIVATE", func(schema string) string { return "bounds_from_data: true\n" + schema },
+		[]string{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--pairs", "50", "--kappa", "3"}) // reads no label
+}
+
+// Rows left out by their label are not hidden, and the guarantee says so.
+func TestRowsLeftOutByLabelAreSaid(t *testing.T) {
+	wantSaid(t, "is not protected", func(schema string) string {
+		return strings.Replace(schema, `negative: "0"`, `negative: "0", others: drop`, 1)
+	})
+}
+
+// wantSaid checks that every command with a guarantee says a text if, and only if, the schema is changed.
+func wantSaid(t *testing.T, text string, change func(schema string) string, more ...[]string) {
 	sizes.NotShort(t, "slow")
 	dir := clinic(t, 40)
-	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
-	for _, fromData := range []bool{false, true} {
-		if fromData {
-			write(t, dir, "patients.yaml", "bounds_from_data: true\n"+string(schema))
+	schema := string(must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t))
+	for _, changed := range []bool{false, true} {
+		if changed {
+			write(t, dir, "patients.yaml", change(schema))
 		}
-		state := map[bool]string{true: "s1", false: "s0"}[fromData]
-		for _, args := range [][]string{
+		state := map[bool]string{true: "s1", false: "s0"}[changed]
+		for _, args := range append([][]string{
 			{"plan", "-n", "40", "--schema", "patients.yaml"},
+			{"plan", "-n", "40", "--schema", "patients.yaml", "--algorithm", "dpftrl"},
 			{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--force"},
 			{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "40", "--every", "10", "--state", state},
 			{"local", "simulate", "--data", "patients.csv", "--schema", "patients.yaml"},
@@ -147,46 +157,13 @@ func TestBoundsFromTheDataAreSaid(t *testing.T) {
 			{"local", "client", "--protocol", "protocol.json", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "u.json", "--max-epsilon", "10"},
 			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--tuple", "4"},
 			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--tuple", "4", "--model", "mlp"},
-			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--pairs", "50", "--kappa", "3"},
 			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--density", "1", "--degree-cap", "4", "--method", "input"},
 			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--tuple", "4", "--out", "p.json", "--force"},
-			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "1", "--degree-cap", "4", "--out", "p.json", "--force"},
-		} {
-			code, out, errs := dyad(t, dir, args...)
-			if code != exitOK || strings.Contains(out, "BOUNDS NOT PRIVATE") != fromData {
-				t.Errorf("bounds from data: %v, %v: exit %d %s%s", fromData, args, code, errs, out)
-			}
-		}
-	}
-}
-
-// Rows left out by their label are not hidden, and the guarantee says so.
-func TestRowsLeftOutByLabelAreSaid(t *testing.T) {
-	sizes.NotShort(t, "slow")
-	dir := clinic(t, 40)
-	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
-	for _, drop := range []bool{false, true} {
-		if drop {
-			write(t, dir, "patients.yaml", strings.Replace(string(schema), `negative: "0"`, `negative: "0", others: drop`, 1))
-		}
-		state := map[bool]string{true: "s1", false: "s0"}[drop]
-		for _, args := range [][]string{
-			{"plan", "-n", "40", "--schema", "patients.yaml"},
-			{"plan", "-n", "40", "--schema", "patients.yaml", "--algorithm", "dpftrl"},
-			{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--force"},
-			{"pairs", "plan", "-n", "40", "--schema", "patients.yaml", "--tuple", "4"},
 			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--all-pairs", "--out", "p.json", "--force"},
 			{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "1", "--degree-cap", "4", "--out", "p.json", "--force"},
-			{"local", "simulate", "--data", "patients.csv", "--schema", "patients.yaml"},
-			{"local", "plan", "-n", "40", "--schema", "patients.yaml", "--out", "protocol.json", "--force"},
-			{"local", "server", "--dir", "study-" + state, "-n", "40", "--schema", "patients.yaml", "--check"},
-			{"local", "client", "--protocol", "protocol.json", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "u.json", "--max-epsilon", "10"},
-			{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "40", "--every", "10", "--state", state},
-		} {
-			code, out, errs := dyad(t, dir, args...)
-			if code != exitOK || strings.Contains(out, "is not protected") != drop {
-				t.Errorf("others: drop is %v, %v: exit %d %s%s", drop, args, code, errs, out)
-			}
+		}, more...) {
+			r := ran(t, dir, args...).exits(exitOK)
+			r.contains(r.out, changed, []string{text})
 		}
 	}
 }

@@ -64,8 +64,7 @@ func (o *onlineRun) writePage(m *model, file string) (err error) {
 			return err
 		}
 	}
-	return o.a.trainedPage(o.page, &runOutcome{Model: file, DataID: o.DataID, Guarantee: m.Guarantee}, m, l,
-		privacy.Guarantee{})
+	return o.a.chargedPage(o.page, modelDocument(m, file), l, o.DataID)
 }
 
 // ownModel reports whether the model file exists and comes from an earlier attempt at this run. Public runs

@@ -83,9 +83,7 @@ func TestOnlineRegret(t *testing.T) {
 	const n, every = 60, 7
 	dir := clinic(t, n)
 	flags := []string{"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "60", "--every", "7", "--buffer", "20", "--state", "s", "--epsilon", "50", "--l2", "0.1"}
-	if code, out, errs := dyad(t, dir, append(flags, "--regret")...); code != exitInput || out != "" || !strings.Contains(errs, "--public-data") || exists("s") {
-		t.Errorf("private records: exit %d, %s%s", code, out, errs)
-	}
+	ran(t, dir, append(flags, "--regret")...).exits(exitInput).printsOnly("").warns("--public-data").want(!exists("s"), "no state")
 	flags = append(flags, "--public-data", "--regret")
 	for _, bad := range [][]string{{"--resume"}, {"--records", "50000"}} {
 		ran(t, dir, append(slices.Clone(flags), bad...)...).exits(exitInput)

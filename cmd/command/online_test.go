@@ -98,11 +98,11 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 // killedOnline runs in the folder of the last dyad call.
 func killedOnline(t *testing.T, args []string, stage func(string)) string {
 	t.Helper()
-	var out, errs bytes.Buffer
-	if code := runHooked(context.Background(), args, strings.NewReader(""), &out, &errs, hooks{stage: stage}); code != 77 {
-		t.Fatalf("exit %d: %s", code, errs.String())
+	code, out, errs := hooked(context.Background(), hooks{stage: stage}, args...)
+	if code != 77 {
+		t.Fatalf("exit %d: %s", code, errs)
 	}
-	return out.String()
+	return out
 }
 
 // moneyOf is the mu of all data ids in the JSON of ledger show.
@@ -142,13 +142,9 @@ func TestOnlineRefusesAnOldState(t *testing.T) {
 		t.Fatal("resuming failed")
 	}
 	write(t, dir, "s", string(old))
-	if code := feed(25, 60, "--resume"); code != exitInput {
-		t.Errorf("an old copy: exit %d", code)
-	}
+	must.Equal(t, feed(25, 60, "--resume"), exitInput, "an old copy: exit")
 	for _, bad := range [][]string{{"--follow"}, {"--state", "t", "--records", "1"}, {"--state", "t", "--algorithm", "onpairstrc"}, {"--state", "t", "--secret-state"}, {"--state", "t", "--delta", "0"}, {"--state", "missing", "--resume"}} {
-		if code := feed(0, 20, bad...); code != exitInput {
-			t.Errorf("%v: exit %d", bad, code)
-		}
+		must.Equal(t, feed(0, 20, bad...), exitInput, "%v: exit", bad)
 	}
 }
 
@@ -235,12 +231,11 @@ func TestOnlineFollows(t *testing.T) {
 			cancel()
 		}
 	}
-	var out, errs bytes.Buffer
-	code := runHooked(ctx, append(slices.Clone(onlineFlags), "--data", "grow.csv", "--follow", "--records", "300", "--every", "20"), strings.NewReader(""), &out, &errs, hooks{stage: stage})
+	code, out, errs := hooked(ctx, hooks{stage: stage}, append(slices.Clone(onlineFlags), "--data", "grow.csv", "--follow", "--records", "300", "--every", "20")...)
 	if code != exitCancelled || ctx.Err() != context.Canceled {
-		t.Fatalf("exit %d: %s", code, errs.String())
+		t.Fatalf("exit %d: %s", code, errs)
 	}
-	if o := parseOnline(t, out.String()); len(o.releases) != 9 || o.releases[8].Records != 200 {
+	if o := parseOnline(t, out); len(o.releases) != 9 || o.releases[8].Records != 200 {
 		t.Errorf("%d releases before the interrupt", len(o.releases))
 	}
 }
@@ -259,17 +254,15 @@ func TestOnlineRefusesACopyOfTheState(t *testing.T) {
 		}
 		tries++
 		write(t, dir, "copy", string(state))
-		var out, errs bytes.Buffer
-		if code := run(context.Background(), copied, strings.NewReader(""), &out, &errs); code != exitInput || out.Len() > 0 || !strings.Contains(errs.String(), "another process") {
-			t.Errorf("the copy beside a living process: exit %d, %s%s", code, out.String(), errs.String())
+		if code, out, errs := hooked(context.Background(), hooks{}, copied...); code != exitInput || out != "" || !strings.Contains(errs, "another process") {
+			t.Errorf("the copy beside a living process: exit %d, %s%s", code, out, errs)
 		}
 	}
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	t.Chdir(dir)
-	var out, errs bytes.Buffer
-	code := runHooked(context.Background(), append(slices.Clone(onlineFlags), "--data", "patients.csv"), strings.NewReader(""), &out, &errs, hooks{stage: stage})
-	if o := parseOnline(t, out.String()); code != exitOK || tries != 1 || len(o.releases) != 8 {
-		t.Fatalf("exit %d, %d tries, %s", code, tries, errs.String())
+	code, out, errs := hooked(context.Background(), hooks{stage: stage}, append(slices.Clone(onlineFlags), "--data", "patients.csv")...)
+	if o := parseOnline(t, out); code != exitOK || tries != 1 || len(o.releases) != 8 {
+		t.Fatalf("exit %d, %d tries, %s", code, tries, errs)
 	}
 	ran(t, dir, copied...).exits(exitInput).printsOnly("")
 	// Copies are not refused for being copies: the state itself goes on under another name.

@@ -40,7 +40,11 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 		Watch:   lib.Watch{Progress: a.tracker(doing).OnStep, Trace: a.at, Charged: a.chargedRun, Note: a.remark},
 	})
 	if a.hooks.stage != nil {
-		r.Progress = a.halfway
+		r.Progress = func(done, total int) {
+			if done == (total+1)/2 {
+				a.at("training")
+			}
+		}
 	}
 	if f.Seed != nil {
 		r.Source = privacy.NewSeededSource(*f.Seed)
@@ -221,11 +225,4 @@ func (a *app) charged(err error) error {
 		return asInput(err)
 	}
 	return err
-}
-
-// halfway reports the middle of the training to the hooks as a stage.
-func (a *app) halfway(done, total int) {
-	if done == (total+1)/2 {
-		a.at("training")
-	}
 }

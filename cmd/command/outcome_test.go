@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"path/filepath"
 	"strings"
@@ -15,18 +14,15 @@ func TestCancelledNamesTheResult(t *testing.T) {
 	for _, stage := range []string{"charged", "trained"} { // of the held-out figures
 		out := in(stage + ".json")
 		ctx, cancel := context.WithCancel(t.Context())
-		var stdout, stderr bytes.Buffer
 		seen := 0
-		code := runHooked(ctx, []string{"train", "--data", in("patients.csv"), "--schema", in("patients.yaml"), "--algorithm", "dpgdsc", "--holdout", "0.3", "--holdout-epsilon", "1", "--out", out, "--ledger", in(stage + ".jsonl")}, strings.NewReader(""), &stdout, &stderr, hooks{stage: func(s string) {
-			if s == stage {
-				if seen++; seen == 2 {
-					cancel()
-				}
+		code, stdout, stderr := hooked(ctx, reach(stage, func() {
+			if seen++; seen == 2 {
+				cancel()
 			}
-		}})
+		}), "train", "--data", in("patients.csv"), "--schema", in("patients.yaml"), "--algorithm", "dpgdsc", "--holdout", "0.3", "--holdout-epsilon", "1", "--out", out, "--ledger", in(stage+".jsonl"))
 		cancel()
-		if code != exitCancelled || !strings.Contains(stderr.String(), "the result is complete and is saved as "+out) || !exists(out) {
-			t.Errorf("%s: exit %d: %s%s", stage, code, stdout.String(), stderr.String())
+		if code != exitCancelled || !strings.Contains(stderr, "the result is complete and is saved as "+out) || !exists(out) {
+			t.Errorf("%s: exit %d: %s%s", stage, code, stdout, stderr)
 		}
 	}
 }
@@ -36,9 +32,7 @@ func TestSeedKeepsNoCheckpoints(t *testing.T) {
 	dir := clinic(t, 200)
 	for flags, note := range map[string]bool{"--seed 1": true, "": false, "--seed 1 --checkpoint-every 0": false, "--seed 1 --public-data": false} {
 		args := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--force", "--ledger", "l.jsonl"}, strings.Fields(flags)...)
-		code, _, errs := dyad(t, dir, args...)
-		if code != exitOK || strings.Contains(errs, "--seed keeps no checkpoints") != note {
-			t.Errorf("%q: exit %d: %s", flags, code, errs)
-		}
+		r := ran(t, dir, args...).exits(exitOK)
+		r.contains(r.errs, note, []string{"--seed keeps no checkpoints"})
 	}
 }

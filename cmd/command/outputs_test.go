@@ -93,13 +93,9 @@ func TestCapBelowWhatWasSpent(t *testing.T) {
 	if code, text := set("0.5"); code != exitInput || !strings.Contains(text, "at most epsilon = 4 at delta = 1e-05") {
 		t.Errorf("exit %d: %s", code, text)
 	}
-	if code := train("b.json"); code != exitOK {
-		t.Errorf("the cap was changed by a command that failed: exit %d", code)
-	}
+	must.Equal(t, train("b.json"), exitOK, "the cap was changed by a command that failed: exit")
 	if code, text := set("0.5", "--close"); code != exitOK || !strings.Contains(text, "no further run is admitted") || !strings.Contains(text, "before: at most epsilon = 4") {
 		t.Errorf("exit %d: %s", code, text)
 	}
-	if code := train("c.json"); code != exitResource {
-		t.Errorf("a closed data set: exit %d", code)
-	}
+	must.Equal(t, train("c.json"), exitResource, "a closed data set: exit")
 }

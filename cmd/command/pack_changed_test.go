@@ -67,22 +67,16 @@ func (c packChange) run(t *testing.T) {
 	f.dyad("data", "pack", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "-o", pack).Want(t, "pack", exitOK, "")
 	whole := must.Get(os.ReadFile(pack))(t)
 	args := []string{"train", "--data", pack, "--schema", f.in("in/patients.yaml"), "--algorithm", "dpgdsc", "--out", out, "--ledger", f.in("ledger/packed.jsonl")}
-	var stdout, stderr bytes.Buffer
-	code := runHooked(context.Background(), args, strings.NewReader(""), &stdout, &stderr, hooks{stage: func(stage string) {
-		if stage == c.stage {
-			c.change(t, pack)
-		}
-	}})
-	text := stderr.String()
+	code, stdout, text := hooked(context.Background(), reach(c.stage, func() { c.change(t, pack) }), args...)
 	if c.fine {
 		if code != exitOK || !exists(out) {
-			t.Errorf("exit %d: %s%s", code, stdout.String(), text)
+			t.Errorf("exit %d: %s%s", code, stdout, text)
 		}
 		return
 	}
 	_, run, named := strings.Cut(text, "--resume ")
 	if code != exitFailure || !named || exists(out) || strings.Contains(text, "cannot be stored in any folder") || strings.Contains(text, "please report") || !strings.Contains(text, "pack") {
-		t.Fatalf("exit %d: %s%s", code, stdout.String(), text)
+		t.Fatalf("exit %d: %s%s", code, stdout, text)
 	}
 	run, _, _ = strings.Cut(run, " ")
 	must.Do(t, os.WriteFile(pack, whole, 0o600))

@@ -70,9 +70,7 @@ func TestSoftmaxFlagsAreRefused(t *testing.T) {
 	if exists(filepath.Join(dir, "state")) || exists(filepath.Join(dir, "pairs.json")) {
 		t.Error("refused runs left a ledger or a model")
 	}
-	if code, _, errs := dyad(t, dir, tuplesTrain(append(drawn, "--epochs", "1")...)...); code != exitOK { // the control
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ran(t, dir, tuplesTrain(append(drawn, "--epochs", "1")...)...).exits(exitOK) // the control
 }
 
 // An audit attacks a batch softmax by pairs opposite to all others, and does not refute it.

@@ -14,7 +14,6 @@ import (
 	"dyad/engine/cuda"
 	"dyad/engine/dataset"
 	"dyad/engine/device"
-	"dyad/internal/files"
 	"dyad/privacy"
 )
 
@@ -102,8 +101,10 @@ func (c *pairsTrainCmd) Run(a *app, command *kong.Context) error {
 		tell: func() error {
 			return a.emitBrief(r, r.text(m.Task), r.brief(a, m.Task, d.Schema(), plan.Guarantee))
 		},
-		draw: func(out *files.Output, l *lib.Ledger) error {
-			return a.trainedPage(out, &r.runOutcome, m.Model, l, plan.Guarantee)
+		draw: func(*lib.Ledger) (document, error) {
+			d := modelDocument(m.Model, r.Model)
+			d.planned = plan.Guarantee
+			return d, nil
 		},
 		tracked: func() (string, trackedRun) { return r.Model, trackedRun{model: m.Model} },
 	}.perform(a)

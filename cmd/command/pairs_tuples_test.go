@@ -145,9 +145,7 @@ func TestTupleFlagsAreRefused(t *testing.T) {
 	if exists(filepath.Join(dir, "state")) || exists(filepath.Join(dir, "pairs.json")) {
 		t.Error("refused runs left a ledger or a model")
 	}
-	if code, _, errs := dyad(t, dir, tuplesTrain("--tuple", "4")...); code != exitOK { // the control
-		t.Errorf("exit %d: %s", code, errs)
-	}
+	ran(t, dir, tuplesTrain("--tuple", "4")...).exits(exitOK) // the control
 }
 
 // What a network of tuples does not do is refused before anything is charged, with what to do; a model may start

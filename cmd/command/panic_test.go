@@ -3,7 +3,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
@@ -20,17 +19,14 @@ import (
 // and tells no value.
 func TestPanicIsAFailure(t *testing.T) {
 	f := newFixture(t)
-	panics := func(at string) ended {
-		var out, errs bytes.Buffer
-		code := runHooked(context.Background(), f.train(), strings.NewReader(""), &out, &errs, hooks{stage: func(stage string) {
-			if stage == at {
-				var worker tasks.Group
-				secret := []int{48213}
-				worker.Go(func() { secret[secret[0]]++ })
-				worker.Wait()
-			}
-		}})
-		return crash.Ended{Code: code, Stdout: out.String(), Stderr: errs.String()}
+	panics := func(at string) (e ended) {
+		e.Code, e.Stdout, e.Stderr = hooked(context.Background(), reach(at, func() {
+			var worker tasks.Group
+			secret := []int{48213}
+			worker.Go(func() { secret[secret[0]]++ })
+			worker.Wait()
+		}), f.train()...)
+		return e
 	}
 	for _, at := range []string{"opening ledger", "training"} {
 		e := panics(at)

@@ -250,9 +250,7 @@ func TestPersonsAreSilent(t *testing.T) {
 				}
 				return err
 			})
-			if code != exitOK {
-				t.Errorf("%v, %s: %s", args, name, all)
-			}
+			must.Equal(t, code, exitOK, "%v, %s: %s", args, name, all)
 			if first == "" {
 				first, from = all, name
 			} else if all != first {
@@ -335,12 +333,8 @@ func TestHeldOutFiguresAreContinued(t *testing.T) {
 	c := trainCmd{trainedFlags: trainedFlags{Data: dataFiles{asked: []string{"v.csv"}, names: []string{"v.csv"}}}}
 	c.Holdout, c.HoldoutEpsilon, c.Delta, c.SplitSeed = &share, &epsilon, &delta, 1
 	const want = "dyad evaluate m.json --data v.csv --holdout 0.25 --set split-seed=1 --epsilon 0.5 --delta 1e-06"
-	if got := c.heldAgain("m.json", context.Canceled); got != want {
-		t.Errorf("not charged: %s", got)
-	}
-	if got := c.heldAgain("m.json", &algorithms.ChargedError{Run: "ABC", Resumable: true, Err: context.Canceled}); got != want+" --resume ABC" {
-		t.Errorf("charged: %s", got)
-	}
+	must.Equal(t, c.heldAgain("m.json", context.Canceled), want, "not charged")
+	must.Equal(t, c.heldAgain("m.json", &algorithms.ChargedError{Run: "ABC", Resumable: true, Err: context.Canceled}), want+" --resume ABC", "charged")
 }
 
 // TestAuditOfPersonsByCommand: neighbours differ in all rows of one person; what replaces rows is

@@ -45,9 +45,7 @@ func TestARecipeTravels(t *testing.T) {
 	mustRun(t, dir, "lab", "audit", "--config", "run.yaml", "--runs", "40", "-n", "20")
 	write(t, dir, "short.yaml", "epsilon: 2\nalgorithm: dpgdsc\ncompute: {workers: 1, precision: auto}\nmode: certified\nout: other\n")
 	mustRun(t, dir, "lab", "curve", "--config", "short.yaml", "--records", "300", "--splits", "1")
-	if text := read(t, dir, "other.csv"); !strings.Contains(text, "dpgdsc") {
-		t.Errorf("the curve of the recipe is %s", text)
-	}
+	must.Contain(t, read(t, dir, "other.csv"), "dpgdsc")
 	write(t, dir, "settings.yaml", searchSettings)
 	write(t, dir, "short.yaml", "epsilon: 2\nmode: certified\nmodel: linear\ntask: auc\nprecision: auto\ncheckpoint-every: 1m\n")
 	mustRun(t, dir, "search", "--config", "short.yaml", "--candidates", "settings.yaml", "--plan", "-n", "300", "--schema", "patients.yaml")

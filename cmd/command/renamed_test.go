@@ -31,9 +31,7 @@ func TestOldNamesWork(t *testing.T) {
 		if one, other := mustRun(t, dir, old, "--help"), mustRun(t, dir, append(strings.Fields(name), "--help")...); one != other || !strings.Contains(one, "Usage: dyad "+name) {
 			t.Errorf("dyad %s --help: %s", old, one)
 		}
-		if page := mustRun(t, dir, "man", old); !strings.Contains(page, ".B dyad "+name) {
-			t.Errorf("dyad man %s: %s", old, page)
-		}
+		must.Contain(t, mustRun(t, dir, "man", old), ".B dyad "+name)
 	}
 	for _, args := range [][]string{{"report", "audit"}, {"lab", "audit"}, {"train", "--out", "curve"}, {"--log-format", "audit"}} {
 		if got, note := currentNames(args); !slices.Equal(got, args) || note != "" {
@@ -41,23 +39,17 @@ func TestOldNamesWork(t *testing.T) {
 		}
 	}
 	want := mustRun(t, dir, "lab", "losses", "check", "-u")
-	code, out, errs := dyad(t, dir, "losses", "check", "-u")
-	if code != exitOK || out != want || errs != "dyad: dyad losses is now dyad lab losses; the old name works, too\n" {
-		t.Errorf("exit %d: %s%s", code, out, errs)
-	}
+	r := ran(t, dir, "losses", "check", "-u").exits(exitOK).printsOnly(want)
+	r.want(r.errs == "dyad: dyad losses is now dyad lab losses; the old name works, too\n", "the new name")
 	ran(t, dir, "-q", "losses", "check", "-u").exits(exitOK).printsOnly("").warnsNothing()
 }
 
 // A flag is explained by its name, with the commands that take it; a name of a command is the command's.
 func TestHelpOnAFlag(t *testing.T) {
 	for name, want := range map[string]string{"steps": "Number of full-batch steps", "--epsilon": "Epsilon to spend.", "step-size": "Of plan train, plan compare, train", "report": "Usage: dyad report", "audit": "Usage: dyad lab audit"} {
-		if out := mustRun(t, t.TempDir(), "help", name); !strings.Contains(out, want) {
-			t.Errorf("dyad help %s: %s", name, out)
-		}
+		must.Contain(t, mustRun(t, t.TempDir(), "help", name), want)
 	}
-	if out := mustRun(t, t.TempDir(), "help", "step-size"); !strings.Contains(strings.Join(strings.Fields(out), " "), "lab audit records") {
-		t.Errorf("%s", out)
-	}
+	must.Contain(t, strings.Join(strings.Fields(mustRun(t, t.TempDir(), "help", "step-size")), " "), "lab audit records")
 }
 
 // What was a mode of a command by a flag is a command of its own: the flag makes it that command, also in a file of --config. A flag
@@ -152,9 +144,7 @@ func TestOldNamesOfFlagsWork(t *testing.T) {
 		write(t, dir, "old.yaml", text)
 		want := mustRun(t, dir, strings.Fields(now)...)
 		ran(t, dir, strings.Fields(typed)...).exits(exitOK).warns("have another name: --").printsOnly(want)
-		if got := mustRun(t, dir, append(strings.Fields(typed[:strings.Index(typed, " -")]), "--config", "old.yaml")...); got != want {
-			t.Errorf("%s in a file: %s, want %s", typed, got, want)
-		}
+		must.Equal(t, mustRun(t, dir, append(strings.Fields(typed[:strings.Index(typed, " -")]), "--config", "old.yaml")...), want, "%s in a file", typed)
 		for _, name := range []string{"group", "users", "gradient-clip", "alpha", "path", "epsilons", "algorithms", "rate", "threshold", "visits", "split-seed"} {
 			if strings.Contains(typed, "--"+name+" ") {
 				delete(old, name)

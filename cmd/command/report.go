@@ -125,6 +125,16 @@ func (a *app) writePage(out *files.Output, d document) error {
 	return nil
 }
 
+// chargedPage is like writePage, with the charges of a data id at the delta of the document.
+func (a *app) chargedPage(out *files.Output, d document, l *ledger.Ledger, id string) (err error) {
+	if d.charges == nil && out != nil {
+		if d.charges, err = chargesOf(l, id, d.guarantee.Delta); err != nil {
+			return err
+		}
+	}
+	return a.writePage(out, d)
+}
+
 // text returns the page.
 func (d document) text() (_ []byte, err error) {
 	if d.figures != nil && d.model != nil {

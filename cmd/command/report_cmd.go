@@ -165,17 +165,6 @@ func modelDocument(m *model, file string) document {
 	return d
 }
 
-// trainedPage writes the page of a trained model.
-func (a *app) trainedPage(out *files.Output, r *runOutcome, m *model, l *ledger.Ledger,
-	planned privacy.Guarantee) (err error) {
-	d := modelDocument(m, r.Model)
-	d.planned = planned
-	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
-		return err
-	}
-	return a.writePage(out, d)
-}
-
 // savedPage writes the page of a model that received its name by --resume, if a page is requested.
 func (a *app) savedPage(out *files.Output, r *runOutcome) error {
 	if out == nil || r.Model == "" {
@@ -189,12 +178,11 @@ func (a *app) savedPage(out *files.Output, r *runOutcome) error {
 	if err != nil {
 		return err
 	}
-	return a.trainedPage(out, r, m, l, privacy.Guarantee{})
+	return a.chargedPage(out, modelDocument(m, r.Model), l, r.DataID)
 }
 
-// writePage writes the page of a search.
-func (r *searchResult) writePage(a *app, out *files.Output, m *model, l *ledger.Ledger,
-	planned privacy.Guarantee) (err error) {
+// page returns the page of a search.
+func (r *searchResult) page(m *model, planned privacy.Guarantee) document {
 	d := document{title: "A private choice", guarantee: r.Guarantee, planned: planned, seen: "the choice",
 		report: &r.Report}
 	if m != nil {
@@ -211,8 +199,5 @@ func (r *searchResult) writePage(a *app, out *files.Output, m *model, l *ledger.
 	if d.buy = r.Command; r.Command == "" && m != nil {
 		d.buy = buy(m, d.file)
 	}
-	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
-		return err
-	}
-	return a.writePage(out, d)
+	return d
 }

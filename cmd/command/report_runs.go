@@ -8,7 +8,6 @@ import (
 	"dyad/internal/experiment"
 	"dyad/internal/files"
 	"dyad/internal/page"
-	"dyad/privacy/ledger"
 )
 
 // auditPage writes the page of an audit. An audit reads no data.
@@ -55,16 +54,14 @@ func (a *app) curvePage(out *files.Output, r curveResult, figures []experiment.F
 		sections: []page.Section{s}})
 }
 
-// writePage writes the page of a charged and released curve on private data.
-func (r *privateCurveResult) writePage(a *app, out *files.Output, f experiment.Figure, l *ledger.Ledger) (err error) {
+// page returns the page of a charged and released curve on private data.
+func (r *privateCurveResult) page(f experiment.Figure) (document, error) {
 	d := document{title: "A curve on private data", guarantee: r.Guarantee, report: &r.Report,
 		seen: "all of these figures and models"}
 	s := page.Section{ID: "curve", Title: "AUC against epsilon",
 		Text: []string{"Each point is a training run with private figures of held-out records. All points are charged " +
 			"together and released with noise."}}
-	if err := drawn(&s, f, "The numbers are in the table."); err != nil {
-		return err
-	}
+	err := drawn(&s, f, "The numbers are in the table.")
 	t := page.Table{Caption: "Released figures",
 		Head: []string{"epsilon of the training", "algorithm", "AUC", "low", "high"}}
 	for _, x := range r.Rows {
@@ -72,8 +69,5 @@ func (r *privateCurveResult) writePage(a *app, out *files.Output, f experiment.F
 			fmt.Sprintf("%.4f", x.High))
 	}
 	s.Tables, d.sections = []page.Table{t}, []page.Section{s}
-	if d.charges, err = chargesOf(l, r.DataID, r.Guarantee.Delta); err != nil {
-		return err
-	}
-	return a.writePage(out, d)
+	return d, err
 }

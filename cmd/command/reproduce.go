@@ -79,7 +79,7 @@ func (c *reproduceCmd) Run(a *app) error {
 		for _, i := range items {
 			s, err := i.State(c.Out, committedResults, []string{folder})
 			if err != nil {
-				return curveError(err)
+				return err
 			}
 			result.Items = append(result.Items, s)
 		}
@@ -130,7 +130,7 @@ func (c *reproduceCmd) work(a *app, all, items []reproduce.Item, folder string) 
 				a.note("dyad: the finished runs are in %s; the same command continues with the other runs", c.Out)
 			}
 			if err != nil {
-				return r, curveError(err)
+				return r, err
 			}
 		}
 	}

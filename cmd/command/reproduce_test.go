@@ -25,9 +25,7 @@ func TestReproduceList(t *testing.T) {
 		}
 	}
 	for item, want := range map[string]string{"xue table4": reproduce.MissingData, "xue table1": reproduce.NotRun, "han figure5": reproduce.Impossible} {
-		if states[item] != want {
-			t.Errorf("%s is %q, want %q", item, states[item], want)
-		}
+		must.Equal(t, states[item], want, "%s is", item)
 	}
 	ends(t, dir, exitInput, "table4", "lab", "reproduce", "xue", "table9")
 }
@@ -44,9 +42,7 @@ func TestReproduceQuick(t *testing.T) {
 	}
 	pages := filepath.Join(dir, "q", "reproduce-xue.html")
 	must.Do(t, os.Remove(pages))
-	if code, out, errs := dyad(t, dir, append(args, "--pages-only")...); code != exitOK || !exists(pages) {
-		t.Errorf("--pages-only: code %d: %s%s", code, out, errs)
-	}
+	ran(t, dir, append(args, "--pages-only")...).exits(exitOK).want(exists(pages), "the pages")
 	for _, name := range []string{"reproduce-xue.html", "verdicts.md"} {
 		text, err := os.ReadFile(filepath.Join(dir, "q", name))
 		if err != nil || !strings.Contains(string(text), "dpgdsc") {

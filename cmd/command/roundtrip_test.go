@@ -183,18 +183,13 @@ func stoppedAfterTheCharge(t *testing.T, dir string, args []string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var errs bytes.Buffer
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	t.Chdir(dir)
-	code := runHooked(ctx, args, strings.NewReader(""), &bytes.Buffer{}, &errs, hooks{stage: func(name string) {
-		if name == "charged" {
-			cancel()
-		}
-	}})
+	code, _, errs := hooked(ctx, reach("charged", cancel), args...)
 	l := must.Get(ledger.Open("l.jsonl"))(t)
 	open, err := l.Unfinished("")
 	if code != exitCancelled || err != nil || len(open) == 0 {
-		t.Fatalf("dyad %v: exit %d, want an interrupt with one run to resume; %d, %v: %s", args, code, len(open), err, errs.String())
+		t.Fatalf("dyad %v: exit %d, want an interrupt with one run to resume; %d, %v: %s", args, code, len(open), err, errs)
 	}
 	return open[len(open)-1].Run
 }

@@ -184,9 +184,7 @@ func TestOneNameOneOption(t *testing.T) {
 				continue
 			}
 			m, g := all[name][main], all[name][own]
-			if len(g.commands) != len(strings.Split(o.commands, ", ")) {
-				t.Errorf("row %v: only %v have --%s", o, g.commands, name)
-			}
+			must.Equal(t, len(g.commands), len(strings.Split(o.commands, ", ")), "row %v: only %v have --%s", o, g.commands, name)
 			if d := differ(m.is, g.is); d != o.differ {
 				t.Errorf("dyad %s --%s differs from that of %s in %q, and its row has %q", g.commands[0], name, m.commands[0], d, o.differ)
 			}
@@ -234,9 +232,7 @@ func TestRunsShareTheirOptions(t *testing.T) {
 			}
 		}
 	}
-	if cells != len(runs)*len(shared) {
-		t.Errorf("%d cells, want %d", cells, len(runs)*len(shared))
-	}
+	must.Equal(t, cells, len(runs)*len(shared), "cells")
 	write(t, dir, "seeded.yaml", "seed: 1\n")
 	for _, args := range [][]string{{"online", "--schema", "s", "-n", "5", "--set", "seed=1"}, {"online", "--schema", "s", "-n", "5", "--config", "seeded.yaml"}} {
 		ends(t, dir, exitInput, "the noise is always secret", args...)

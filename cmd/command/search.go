@@ -10,7 +10,6 @@ import (
 	"dyad/algorithms/search"
 	"dyad/engine/cuda"
 	"dyad/engine/dataset"
-	"dyad/internal/files"
 	"dyad/privacy"
 )
 
@@ -113,9 +112,7 @@ func (c *searchCmd) search(a *app) error {
 			return true, away
 		},
 		tell: func() error { return a.emitBrief(r, r.text(), r.brief(a, s.Plan.Plan.Guarantee)) },
-		draw: func(out *files.Output, l *lib.Ledger) error {
-			return r.writePage(a, out, found.Trained.Model, l, s.Plan.Plan.Guarantee)
-		},
+		draw: func(*lib.Ledger) (document, error) { return r.page(found.Trained.Model, s.Plan.Plan.Guarantee), nil },
 	}.perform(a)
 }
 

@@ -51,9 +51,7 @@ func TestSearchRoad(t *testing.T) {
 		if r.Guarantee.Epsilon != plan.Guarantee.Epsilon || r.Guarantee.Epsilon > 1 || r.Road != road || !slices.Contains([]string{"default", "descent", "few features"}, r.Winner) || !(r.Alone > 0 && r.Alone < 1) {
 			t.Errorf("%s: %+v, plan %+v", road, r.runOutcome, plan)
 		}
-		if (r.AUC != nil) != (road == "random-stopping") {
-			t.Errorf("%s released the AUC %v", road, r.AUC)
-		}
+		must.Equal(t, r.AUC != nil, road == "random-stopping", "%s released the AUC %v", road, r.AUC)
 		mustRun(t, dir, "predict", name, "--data", "patients.csv")
 	}
 	ran(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--delta", "0", "--out", "best.json", "--verbose").exits(exitOK).prints("0.25-differentially private", "noisy-max", "\nwinner      m")

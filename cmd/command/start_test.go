@@ -163,9 +163,7 @@ func TestStartTurnsRawExportsIntoSchemas(t *testing.T) {
 				t.Errorf("%d features, want 10:\n%s", features, c.screen)
 			}
 			d := must.Get(dataset.Load(filepath.Join(dir, "raw.csv"), s, dataset.Options{Persons: dataset.IgnorePersons}))(t)
-			if d.Records.Len() != 3000 {
-				t.Errorf("%d rows", d.Records.Len())
-			}
+			must.Equal(t, d.Records.Len(), 3000, "rows")
 			m := must.Get(dataset.Summarize(filepath.Join(dir, "raw.csv"), s, dataset.Options{}))(t)
 			for _, column := range m.Columns {
 				if low, ok := e.min[column.Name]; ok && (column.Min != low || column.Max != e.max[column.Name]) {

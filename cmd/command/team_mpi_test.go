@@ -17,7 +17,6 @@ import (
 	"dyad/internal/crash"
 	"dyad/internal/must"
 	"dyad/internal/sizes"
-	"dyad/privacy/ledger"
 )
 
 // mpirun is the launcher of so many ranks of Open MPI; the test is skipped without it.
@@ -114,27 +113,6 @@ func TestMPIKills(t *testing.T) {
 			})
 		}
 	}
-}
-
-// wantCharged returns the one run of the ledger in this folder, which has released so often.
-func wantCharged(t *testing.T, releases int) (run string) {
-	t.Helper()
-	l := must.Get(ledger.Open("l.jsonl"))(t)
-	entries := must.Get(l.Entries())(t)
-	charges, released := 0, 0
-	for _, e := range entries {
-		if e.Charge != nil {
-			run = e.Run
-			charges++
-		}
-		if e.Status == ledger.StatusReleased {
-			released++
-		}
-	}
-	if charges != 1 || released != releases {
-		t.Errorf("%d charges and %d releases, want 1 and %d", charges, released, releases)
-	}
-	return run
 }
 
 // TestMPIInterrupt: an interrupt of rank 0 ends all processes in good order.

@@ -3,12 +3,9 @@
 package command
 
 import (
-	"bytes"
-	"context"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"dyad/engine/enginetest"
@@ -27,22 +24,10 @@ func TestChangedPackOfAnyRankIsNotReleased(t *testing.T) {
 		whole := must.Get(os.ReadFile(packs[at]))(t)
 		out, book := f.in("out/team.json"), f.in("ledger/team"+string(rune('0'+at))+".jsonl")
 		_ = os.Remove(out)
-		run := func(stage string, more ...string) (ends [2]rankEnd) {
-			var all sync.WaitGroup
-			for rank, member := range enginetest.Members(2) {
-				args := append([]string{"train", "--data", packs[rank], "--schema", f.in("in/patients.yaml"), "--algorithm", "gradient-perturbation", "--steps", "3", "--team", "mpi", "--ledger", book, "--out", out}, more...)
-				all.Go(func() {
-					var o, e bytes.Buffer
-					ends[rank].Code = runHooked(context.Background(), args, strings.NewReader(""), &o, &e, hooks{team: memoryJob{member}, stage: func(s string) {
-						if s == stage {
-							overwrite(t, packs[at])
-						}
-					}})
-					ends[rank].Stdout, ends[rank].Stderr = o.String(), e.String()
-				})
-			}
-			all.Wait()
-			return ends
+		run := func(stage string, more ...string) []rankEnd {
+			return asTeam(enginetest.Members(2), reach(stage, func() { overwrite(t, packs[at]) }).stage, func(rank int) []string {
+				return append([]string{"train", "--data", packs[rank], "--schema", f.in("in/patients.yaml"), "--algorithm", "gradient-perturbation", "--steps", "3", "--team", "mpi", "--ledger", book, "--out", out}, more...)
+			})
 		}
 		ends := run("trained")
 		_, id, named := strings.Cut(ends[0].Stderr, "--resume ")

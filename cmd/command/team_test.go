@@ -3,7 +3,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,19 +47,28 @@ type rankEnd struct {
 func ranks(t *testing.T, dir string, size int, args []string, more func(rank int) []string) []rankEnd {
 	t.Helper()
 	t.Chdir(dir)
-	ends := make([]rankEnd, size)
-	var all sync.WaitGroup
-	for rank, member := range enginetest.Members(size) {
+	return asTeam(enginetest.Members(size), nil, func(rank int) []string {
 		own := append(slices.Clone(args), "--team", "mpi", "--ledger", fmt.Sprintf("rank-%d.jsonl", rank))
 		if more != nil {
 			own = append(own, more(rank)...)
 		}
+		return own
+	})
+}
+
+// asTeam runs the program as a team of these members. at, if not nil, is called at every stage of every rank.
+func asTeam(members []engine.Team, at func(stage string), args func(rank int) []string) []rankEnd {
+	ends := make([]rankEnd, len(members))
+	var all sync.WaitGroup
+	for rank, member := range members {
+		own, e := args(rank), &ends[rank]
 		all.Go(func() {
-			e := &ends[rank]
-			var out, errs bytes.Buffer
-			stage := func(name string) { e.stages = append(e.stages, name) }
-			e.Code = runHooked(context.Background(), own, strings.NewReader(""), &out, &errs, hooks{stage: stage, team: memoryJob{member}})
-			e.Stdout, e.Stderr = out.String(), errs.String()
+			stage := func(name string) {
+				if e.stages = append(e.stages, name); at != nil {
+					at(name)
+				}
+			}
+			e.Code, e.Stdout, e.Stderr = hooked(context.Background(), hooks{stage: stage, team: memoryJob{member}}, own...)
 		})
 	}
 	all.Wait()
@@ -257,48 +265,37 @@ func TestTeamEndsEarly(t *testing.T) {
 	}
 }
 
-// TestTeamLostRank: a run that loses a rank in the middle stays charged, and releases nothing.
-func TestTeamLostRank(t *testing.T) {
-	dir := clinic(t, 5000)
-	t.Chdir(dir)
-	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--set", "steps=40", "--team", "mpi", "--ledger", "l.jsonl", "--out", "team.json"}
-	var all sync.WaitGroup
-	members := enginetest.Members(3)
-	var first rankEnd
-	for rank, member := range members {
-		all.Go(func() {
-			var out, errs bytes.Buffer
-			stage := func(name string) {
-				if name == "training" {
-					members[1].(interface{ End(error) }).End(errors.New("killed"))
-				}
-			}
-			code := runHooked(context.Background(), args, strings.NewReader(""), &out, &errs, hooks{stage: stage, team: memoryJob{member}})
-			if rank == 0 {
-				first.Code, first.Stderr = code, errs.String()
-			}
-		})
-	}
-	all.Wait()
-	if first.Code == exitOK || !strings.Contains(first.Stderr, "continues it at no further cost") {
-		t.Fatalf("a rank was lost: exit %d: %s", first.Code, first.Stderr)
-	}
+// wantCharged returns the one run of the ledger in this folder, which has released so often.
+func wantCharged(t *testing.T, releases int) (run string) {
+	t.Helper()
 	l := must.Get(ledger.Open("l.jsonl"))(t)
-	entries, err := l.Entries()
-	if err != nil || len(entries) == 0 {
-		t.Fatal(err, entries)
-	}
+	entries := must.Get(l.Entries())(t)
 	charges, released := 0, 0
 	for _, e := range entries {
 		if e.Charge != nil {
+			run = e.Run
 			charges++
 		}
 		if e.Status == ledger.StatusReleased {
 			released++
 		}
 	}
-	if charges != 1 || released != 0 {
-		t.Errorf("%d charges and %d releases after a lost rank", charges, released)
+	if charges != 1 || released != releases {
+		t.Errorf("%d charges and %d releases, want 1 and %d", charges, released, releases)
 	}
+	return run
+}
+
+// TestTeamLostRank: a run that loses a rank in the middle stays charged, and releases nothing.
+func TestTeamLostRank(t *testing.T) {
+	dir := clinic(t, 5000)
+	t.Chdir(dir)
+	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "gradient-perturbation", "--set", "steps=40", "--team", "mpi", "--ledger", "l.jsonl", "--out", "team.json"}
+	members := enginetest.Members(3)
+	first := asTeam(members, reach("training", func() { members[1].(interface{ End(error) }).End(errors.New("killed")) }).stage, func(int) []string { return args })[0]
+	if first.Code == exitOK || !strings.Contains(first.Stderr, "continues it at no further cost") {
+		t.Fatalf("a rank was lost: exit %d: %s", first.Code, first.Stderr)
+	}
+	wantCharged(t, 0)
 	must.Err(os.Stat("team.json"))(t, "a lost rank left a model")
 }

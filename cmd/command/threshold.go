@@ -7,7 +7,7 @@ import (
 )
 
 type thresholdCmd struct {
-	Model      string    `arg:"" help:"Model file."`
+	measuredFlags
 	Data       dataFiles `required:"" xor:"records" needs:"epsilon" placeholder:"FILE" help:"As in train, with labels, in the format of the training data."`
 	Figures    string    `required:"" xor:"records" not:"epsilon delta roc-thresholds holdout n labels resume seed public-data" why:"the figures are released, and nothing else is read" placeholder:"FILE" help:"As in report. No data are read, and no budget is charged."`
 	Aim        string    `enum:"balanced,accuracy,sensitivity,specificity" default:"balanced" placeholder:"AIM" help:"balanced: the largest sum of sensitivity and specificity. accuracy: the largest accuracy. sensitivity: the largest specificity among thresholds whose sensitivity reaches --at-least; specificity: the reverse."`
@@ -15,13 +15,8 @@ type thresholdCmd struct {
 	Epsilon    *float64  `placeholder:"EPSILON" help:"Release the operating points with this epsilon, charged to the ledger."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T" help:"Public thresholds to choose among. Default: 0, and values from a released mean and deviation of the scores."`
-	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
-	Holdout    *float64  `within:"(0,1)" placeholder:"F" help:"Use only the records that \"dyad train\" held out with the same --holdout and --split-seed."`
-	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	N          int       `positive:"" short:"n" help:"As in plan: the number of persons in the file, if it differs from the schema."`
-	Confidence float64   `within:"(0,1)" default:"0.95" help:"Level of the intervals."`
 	Out        string    `writes:"figures" short:"o" default:"threshold.json" placeholder:"FILE" help:"File of the threshold, for dyad predict --threshold FILE. It is a report of dyad evaluate with the threshold, and survives any crash after its release."`
-	labelsFlag
 	runFlags
 }
 
@@ -43,8 +38,7 @@ func (c *thresholdCmd) Run(a *app) error {
 		return c.fromFigures(a, m, aim)
 	}
 	e := evaluatePrivateCmd{
-		evaluatedFlags: evaluatedFlags{Model: c.Model, PublicData: c.PublicData, Holdout: c.Holdout, SplitSeed: c.SplitSeed,
-			Confidence: c.Confidence, labelsFlag: c.labelsFlag},
+		evaluatedFlags: evaluatedFlags{measuredFlags: c.measuredFlags},
 		releaseFlags: releaseFlags{Data: c.Data, N: c.N, Epsilon: c.Epsilon, Delta: c.Delta, Out: c.Out,
 			runFlags: c.runFlags},
 		figureFlags: figureFlags{Thresholds: c.Thresholds}, aim: &aim,

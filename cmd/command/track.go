@@ -256,8 +256,3 @@ func (r trackedRun) metrics() map[string]float64 {
 func fileURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
 }
-
-func indented(v any) ([]byte, error) {
-	text, err := json.MarshalIndent(v, "", "  ")
-	return append(text, '\n'), err
-}

@@ -9,7 +9,6 @@ import (
 	lib "dyad"
 	"dyad/algorithms"
 	"dyad/engine/dataset"
-	"dyad/internal/files"
 	"dyad/privacy"
 )
 
@@ -135,9 +134,7 @@ func (c *trainCmd) Run(a *app) error {
 	k.tell = func() error {
 		return a.emitBrief(r, r.text(!c.Data.given()), r.brief(a, !c.Data.given(), ready.plan.Guarantee))
 	}
-	k.draw = func(out *files.Output, l *lib.Ledger) error {
-		return c.writePage(a, out, r, run.Model, ready.held, l, ready.plan.Guarantee)
-	}
+	k.draw = func(*lib.Ledger) (document, error) { return r.page(run.Model, ready.held, ready.plan.Guarantee) }
 	k.tracked = func() (string, trackedRun) {
 		t := trackedRun{model: run.Model, figures: r.HeldPrivate}
 		if r.Public {
@@ -169,26 +166,18 @@ var errNoExact = badInput("a page and a run folder are releases, and exact figur
 	"released; leave out --exact-figures, or leave out --report and --track; to draw private figures, use --epsilon or " +
 	"--holdout-epsilon")
 
-// writePage writes the page of a training.
-func (c *trainCmd) writePage(a *app, out *files.Output, r *trainResult, m *model, held *lib.Data, l *lib.Ledger,
-	planned privacy.Guarantee) error {
-	d := modelDocument(m, cmp.Or(r.Model, "model.json")) // name that the model would have if it were saved
+// page returns the page of a training.
+func (r *trainResult) page(m *model, held *lib.Data, planned privacy.Guarantee) (d document, err error) {
+	d = modelDocument(m, cmp.Or(r.Model, "model.json")) // name that the model would have if it were saved
 	d.planned, d.figures = planned, r.HeldPrivate
 	if r.HeldCommand != "" {
 		d.buy = r.HeldCommand + " --report page.html"
 	}
-	g, figures := r.both()
-	if figures {
+	if g, figures := r.both(); figures {
 		d.guarantee, d.seen = g, "this model and its figures"
 	}
-	var err error
-	if d.charges, err = chargesOf(l, r.DataID, g.Delta); err != nil {
-		return err
-	}
-	if d.open, err = opened(r.Public, m, r.Held, held, fmt.Sprintf("%d held-out %s", r.Heldout, r.unit())); err != nil {
-		return err
-	}
-	return a.writePage(out, d)
+	d.open, err = opened(r.Public, m, r.Held, held, fmt.Sprintf("%d held-out %s", r.Heldout, r.unit()))
+	return d, err
 }
 
 // baseline returns the figures of a model trained on the same records without privacy.

@@ -3,6 +3,8 @@ package command
 import (
 	"strings"
 	"testing"
+
+	"dyad/internal/must"
 )
 
 // TestSlipsOfTheCommandLine: what newcomers type has an answer that says what to type.
@@ -34,8 +36,6 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 		"help share":       "share\n  Part of a run's mu^2",
 		"help basis":       "basis\n  Functions by which a column",
 	} {
-		if out := mustRun(t, dir, strings.Fields(args)...); !strings.Contains(out, want) {
-			t.Errorf("dyad %s lacks %q:\n%s", args, want, out)
-		}
+		must.Contain(t, mustRun(t, dir, strings.Fields(args)...), want)
 	}
 }

@@ -31,9 +31,7 @@ func TestVagueFiguresAreBands(t *testing.T) {
 		var b strings.Builder
 		writeFigures(&b, f)
 		for where, shown := range map[string]string{"page": text.String(), "text": b.String()} {
-			if strings.Contains(shown, "not tell a model") != vague {
-				t.Errorf("n = %d: the %s says that figures are vague: %v", n, where, !vague)
-			}
+			must.Equal(t, strings.Contains(shown, "not tell a model"), vague, "n = %d: the %s says that figures are vague: %v", n, where, !vague)
 		}
 		// Marks are filled shapes without a line around them; the dashes of a ROC line have a width of 1.4 points.
 		lines := strings.Count(string(s.Figures[0]), "stroke-width:1.4")

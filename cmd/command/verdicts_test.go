@@ -75,9 +75,7 @@ func TestVerdictsHaveEvidence(t *testing.T) {
 		t.Errorf("%d verdicts on %d algorithms, %d lines of evidence", verdicts, len(catalogue()), len(all))
 	}
 	for _, e := range all {
-		if wrong := wrongEvidence(t, root, e); wrong != "" {
-			t.Errorf("%s: %s", e.algorithm, wrong)
-		}
+		must.Equal(t, wrongEvidence(t, root, e), "", "%s", e.algorithm)
 	}
 	// The control: no evidence, a number that is not printed, and a test that is not there.
 	const rot = "# Verdicts\n\n## a\n\n- Verdict: false.\n- Released: all.\n\n## b\n\n- Verdict: true.\n- Evidence: `dyad version` prints `9.9.9`.\n\n" +

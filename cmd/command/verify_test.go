@@ -124,9 +124,7 @@ func TestVerify(t *testing.T) {
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			text := verifiable(t, dir, name, table[name])
 			v := checker.Check(text)
-			if v.Code() != want {
-				t.Errorf("%s: the checker says %q, %s", name, v.Verdict, v.Why)
-			}
+			must.Equal(t, v.Code(), want, "%s: the checker says %q, %s", name, v.Verdict, v.Why)
 			var stated float64 // rounded up
 			if _, rest, _ := strings.Cut(v.Statement, " gives ("); want == 0 {
 				if _, err := fmt.Sscanf(rest, "%g,", &stated); err != nil || stated < v.Epsilon {
@@ -294,9 +292,7 @@ func TestVerifyRefusesContradictions(t *testing.T) {
 	}
 	var m any
 	must.Do(t, json.Unmarshal(half, &m))
-	if v := checker.Check(sealed(t, m)); !strings.Contains(v.Why, "a count with a fraction") {
-		t.Errorf("part of a step: %+v", v)
-	}
+	must.Contain(t, checker.Check(sealed(t, m)).Why, "a count with a fraction")
 }
 
 // A run in an archive is verified through it; without the archive nothing is known, and another archive is damage.

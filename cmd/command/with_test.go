@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -49,9 +48,8 @@ func TestWith(t *testing.T) {
 	with := With{Algorithms: []algorithms.Algorithm{ownSteps{}}, Losses: []lib.Loss{{Name: "softer", Formula: "log1p(exp(-2*u))/2"}}}
 	try := func(w With, code int, says, args string) {
 		t.Helper()
-		var out, errs bytes.Buffer
-		got := runHooked(context.Background(), strings.Fields(args), strings.NewReader(""), &out, &errs, hooks{with: w})
-		if text := out.String() + errs.String(); got != code || !strings.Contains(text, says) {
+		got, out, errs := hooked(context.Background(), hooks{with: w}, strings.Fields(args)...)
+		if text := out + errs; got != code || !strings.Contains(text, says) {
 			t.Errorf("dyad %s: exit %d, want %d and %q:\n%s", args, got, code, says, text)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/engine/dataset/catalog"
+	"dyad/internal/input"
 )
 
 // loaded is a data set in memory.
@@ -50,7 +51,7 @@ func (p *Plan) load(ctx context.Context, folders []string) ([]loaded, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, &InputError{errors.Join(missing...)}
+		return nil, input.As(errors.Join(missing...))
 	}
 	return out, nil
 }
@@ -71,7 +72,7 @@ func (d *Data) read(ctx context.Context, p *Plan, folders []string) (loaded, err
 		return loaded{records: d.Given}, nil
 	}
 	if d.Synthetic != "" {
-		r, err := d.synthesise()
+		r, err := generators()[d.Synthetic].make(d.Records, d.Features, d.Seed)
 		return loaded{records: r}, err
 	}
 	schema, err := p.schema(d.Schema)
@@ -263,8 +264,4 @@ func (d *Data) checkSynthetic() error {
 		return fmt.Errorf("the generator %s sets the number of features; remove the key features", d.Synthetic)
 	}
 	return nil
-}
-
-func (d *Data) synthesise() (*engine.Records, error) {
-	return generators()[d.Synthetic].make(d.Records, d.Features, d.Seed)
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"dyad/internal/input"
 	"dyad/internal/must"
 )
 
@@ -250,9 +251,7 @@ algorithms:
 	p.NoiseSeed = "split"
 	for _, b := range p.blocks() {
 		for _, r := range b.runs {
-			if r.row.Seed/2 != uint64(b.split) {
-				t.Errorf("split %d has seed %d", b.split, r.row.Seed)
-			}
+			must.Equal(t, r.row.Seed/2, uint64(b.split), "split %d has seed %d", b.split, r.row.Seed)
 		}
 	}
 }
@@ -283,9 +282,7 @@ peers:
 		"hangs": "failed: no answer in 50ms", "wrong": "failed: the answer has 2 weights", "odd": "failed: the answer does not have the agreed JSON format",
 		"absent": "failed: absent cannot be started", "offpairstrc": "refused: offpairstrc as printed never takes a step",
 	}
-	if len(rows) != 2*len(want) {
-		t.Errorf("%d rows, want %d", len(rows), 2*len(want))
-	}
+	must.Equal(t, len(rows), 2*len(want), "rows")
 	for _, r := range rows {
 		if !strings.HasPrefix(r.Status, want[r.Algorithm]) || r.ok() != (r.Value != 0) {
 			t.Errorf("%s: %q, AUC %g, want %q", r.Algorithm, r.Status, r.Value, want[r.Algorithm])
@@ -328,7 +325,7 @@ func TestFilesOfOthersAreRefused(t *testing.T) {
 	} {
 		must.Do(t, os.WriteFile(path, []byte(strings.Replace(text, old, now, 1)), 0o600))
 		before := read(t, path)
-		if err := p.Run(context.Background(), path, o); !errors.As(err, new(*InputError)) || read(t, path) != before {
+		if err := p.Run(context.Background(), path, o); !errors.Is(err, input.Err) || read(t, path) != before {
 			t.Errorf("a file with %q: %v", now, err)
 		}
 	}
@@ -340,7 +337,7 @@ baselines: [class-means]
 `)
 	o.Folders = []string{t.TempDir()}
 	err := missing.Run(context.Background(), path+"2", o)
-	if !errors.As(err, new(*InputError)) || !strings.Contains(err.Error(), "pima/pima-indians-diabetes.data") || !strings.Contains(err.Error(), "dyad data fetch pima") {
+	if !errors.Is(err, input.Err) || !strings.Contains(err.Error(), "pima/pima-indians-diabetes.data") || !strings.Contains(err.Error(), "dyad data fetch pima") {
 		t.Errorf("a missing file: %v", err)
 	}
 	must.Err(os.Stat(path+"2"))(t, "a file was begun without data")

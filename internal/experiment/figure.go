@@ -20,6 +20,8 @@ import (
 	_ "gonum.org/v1/plot/vg/vgimg" // for the formats of Save
 	_ "gonum.org/v1/plot/vg/vgpdf"
 	_ "gonum.org/v1/plot/vg/vgsvg"
+
+	"dyad/internal/input"
 )
 
 // Figure is a plot of means with bands. Its legend is outside the axes.
@@ -75,8 +77,8 @@ func Formats() []string { return []string{"svg", "pdf", "png"} }
 func (f Figure) Save(path string) error {
 	format := strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 	if !slices.Contains(Formats(), format) {
-		return &InputError{fmt.Errorf("experiment: a figure can be written as %s, but the name %s has none of these "+
-			"endings", strings.Join(Formats(), ", "), path)}
+		return input.As(fmt.Errorf("experiment: a figure can be written as %s, but the name %s has none of these "+
+			"endings", strings.Join(Formats(), ", "), path))
 	}
 	var b bytes.Buffer
 	if err := f.Write(&b, format); err != nil {

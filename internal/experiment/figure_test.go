@@ -67,9 +67,7 @@ func TestRoundTicks(t *testing.T) {
 		for _, tick := range roundTicks(c.low, c.high) {
 			labels = append(labels, tick.Label)
 		}
-		if got := strings.Join(labels, " "); got != c.want {
-			t.Errorf("%g to %g: %s, want %s", c.low, c.high, got, c.want)
-		}
+		must.Equal(t, strings.Join(labels, " "), c.want, "%g to %g", c.low, c.high)
 	}
 }
 

@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 	"testing"
 
+	"dyad/internal/input"
 	"dyad/internal/must"
 )
 
-// A plan is refused with an InputError, or it has a number of runs within the limit.
+// A plan is refused with an error of input, or it has a number of runs within the limit.
 func FuzzPlan(f *testing.F) {
 	names, err := filepath.Glob(filepath.FromSlash("reproduce/plans/*.yaml"))
 	if err != nil || len(names) < 3 {
@@ -22,15 +23,15 @@ func FuzzPlan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := Parse("plan", "testdata", text)
-		if bad := new(InputError); err != nil && !errors.As(err, &bad) {
-			t.Fatalf("%v is no InputError", err)
+		if err != nil && !errors.Is(err, input.Err) {
+			t.Fatalf("%v is no error of input", err)
 		} else if err == nil && p.name == "" {
 			t.Fatal("a plan without a name")
 		}
 	})
 }
 
-// A table is refused with an InputError, or its rows are those of its lines; NaN is equal to no row.
+// A table is refused with an error of input, or its rows are those of its lines; NaN is equal to no row.
 func FuzzTable(f *testing.F) {
 	p := &Plan{}
 	header := csvLine(p.columns())
@@ -41,8 +42,8 @@ func FuzzTable(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		must.Do(t, os.WriteFile(path, text, 0o600))
 		table, whole, err := p.readTable(path)
-		if bad := new(InputError); err != nil && !errors.As(err, &bad) {
-			t.Fatalf("%v is no InputError", err)
+		if err != nil && !errors.Is(err, input.Err) {
+			t.Fatalf("%v is no error of input", err)
 		} else if err == nil && (whole > int64(len(text)) || len(table.rows) > bytes.Count(text, []byte{'\n'})) {
 			t.Fatalf("%d rows in %d bytes of %q", len(table.rows), whole, text)
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"dyad/internal/input"
 )
 
 // Merge joins the result files of the parts of a plan into one file at path. The result has the bytes that one
@@ -18,17 +20,17 @@ func (p *Plan) Merge(path string, parts ...string) error {
 			return err
 		}
 		if len(t.rows) == 0 {
-			return &InputError{fmt.Errorf("experiment: %s has no rows", part)}
+			return input.As(fmt.Errorf("experiment: %s has no rows", part))
 		}
 		if which := t.part(); which != "" {
 			_, of, _ := strings.Cut(which, "/")
 			switch {
 			case files[which] != "":
-				return &InputError{fmt.Errorf("experiment: %s and %s both have %s", files[which], part, which)}
+				return input.As(fmt.Errorf("experiment: %s and %s both have %s", files[which], part, which))
 			case count != "" && of != count:
-				return &InputError{fmt.Errorf("experiment: file %s contains %s, but another file belongs to a plan "+
+				return input.As(fmt.Errorf("experiment: file %s contains %s, but another file belongs to a plan "+
 					"that is divided into %s parts",
-					part, which, count)}
+					part, which, count))
 			}
 			files[which], count = part, of
 			t.comments = slices.DeleteFunc(t.comments, func(c string) bool { return c == which })
@@ -45,15 +47,15 @@ func (p *Plan) Merge(path string, parts ...string) error {
 		for _, c := range t.comments {
 			if want := fmt.Sprintf("plan %s %s;", p.name, p.digest); strings.HasPrefix(c, "plan ") &&
 				!strings.HasPrefix(c, want) {
-				return &InputError{fmt.Errorf("experiment: %s was made with another version of the plan (%s); run the plan "+
-					"again to add the missing runs", part, c)}
+				return input.As(fmt.Errorf("experiment: %s was made with another version of the plan (%s); run the plan "+
+					"again to add the missing runs", part, c))
 			}
 		}
 		all.comments = append(all.comments, t.comments...)
 		for key, row := range t.rows {
 			if old, twice := all.rows[key]; twice && old != row {
-				return &InputError{fmt.Errorf("experiment: the outcome in %s differs from the outcome in an earlier file "+
-					"for %s", part, strings.TrimSpace(row.line()))}
+				return input.As(fmt.Errorf("experiment: the outcome in %s differs from the outcome in an earlier file "+
+					"for %s", part, strings.TrimSpace(row.line())))
 			}
 			all.rows[key] = row
 		}
@@ -61,8 +63,8 @@ func (p *Plan) Merge(path string, parts ...string) error {
 	for _, b := range p.blocks() {
 		for _, r := range b.runs {
 			if _, ok := all.rows[r.row.key()]; !ok {
-				return &InputError{fmt.Errorf("experiment: runs are missing, because there are only %d of %d; the first "+
-					"missing run is %s split %d %s", len(all.rows), p.Runs(), r.group(), r.row.Split, r.method.label())}
+				return input.As(fmt.Errorf("experiment: runs are missing, because there are only %d of %d; the first "+
+					"missing run is %s split %d %s", len(all.rows), p.Runs(), r.group(), r.row.Split, r.method.label()))
 			}
 		}
 	}

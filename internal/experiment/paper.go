@@ -11,6 +11,7 @@ import (
 	"dyad/engine"
 	"dyad/engine/cpu"
 	"dyad/engine/dataset"
+	"dyad/internal/input"
 	"dyad/privacy"
 )
 
@@ -235,7 +236,7 @@ func ReadGives(path string) ([]Given, error) {
 		err = cmp.Or(err, parseCSV(&all[i], lines[i+1]))
 	}
 	if err != nil || len(lines) == 0 {
-		return nil, &InputError{fmt.Errorf("experiment: %s is not a table of the guarantees that noise gives", path)}
+		return nil, input.As(fmt.Errorf("experiment: %s is not a table of the guarantees that noise gives", path))
 	}
 	return all, nil
 }

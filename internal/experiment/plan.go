@@ -8,10 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,6 +22,8 @@ import (
 
 	"dyad/engine"
 	"dyad/engine/dataset/strictyaml"
+	"dyad/internal/files"
+	"dyad/internal/input"
 	"dyad/privacy"
 )
 
@@ -139,53 +139,39 @@ const (
 // maxRuns bounds the number of runs of a plan.
 const maxRuns = 10_000_000
 
-// InputError is the error for a plan, data or a table that cannot be used.
-type InputError struct{ Err error }
-
-// Error returns the message of Err.
-func (e *InputError) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *InputError) Unwrap() error { return e.Err }
-
-// Load reads and checks a plan. An error is an *InputError and names the file and the line.
+// Load reads and checks a plan. An error is marked as input and names the file and the line.
 func Load(path string) (*Plan, error) {
-	f, err := os.Open(path)
+	text, err := files.ReadStart(path, strictyaml.MaxBytes+1)
 	if err != nil {
-		return nil, &InputError{fmt.Errorf("experiment: cannot read the plan: %w", err)}
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
-	if err != nil {
-		return nil, &InputError{fmt.Errorf("experiment: cannot read the plan: %w", err)}
+		return nil, input.As(fmt.Errorf("experiment: cannot read the plan: %w", err))
 	}
 	p, err := Parse(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), filepath.Dir(path), text)
 	if err != nil {
-		return nil, &InputError{fmt.Errorf("experiment: %s: %w", path, errors.Unwrap(err))}
+		return nil, input.As(fmt.Errorf("experiment: %s: %w", path, errors.Unwrap(err)))
 	}
 	return p, nil
 }
 
 // Parse reads and checks the text of a plan. The name is used in the head of tables. Schemas and programs of
-// peers are relative to dir. An error is an *InputError and names the line.
+// peers are relative to dir. An error is marked as input and names the line.
 func Parse(name, dir string, text []byte) (*Plan, error) {
 	p, err := parse(text)
 	if err != nil {
-		return nil, &InputError{err}
+		return nil, input.As(err)
 	}
 	p.name, p.dir = name, dir
 	return p, nil
 }
 
-// New checks a plan that was made in Go. The name is used in the head of tables. Errors are of type *InputError.
+// New checks a plan that was made in Go. The name is used in the head of tables. Errors are marked as input.
 func New(name string, p Plan) (*Plan, error) {
 	text, err := json.Marshal(p) // exported fields: all but the records
 	if err != nil {
-		return nil, &InputError{fmt.Errorf("experiment: %w", err)}
+		return nil, input.As(fmt.Errorf("experiment: %w", err))
 	}
 	p.Data, p.name, p.dir, p.digest = slices.Clone(p.Data), name, ".", digest(text)
 	if err := p.check(); err != nil {
-		return nil, &InputError{fmt.Errorf("experiment: %w", err)}
+		return nil, input.As(fmt.Errorf("experiment: %w", err))
 	}
 	return &p, nil
 }

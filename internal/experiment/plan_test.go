@@ -79,9 +79,7 @@ algorithms:
 	if m.choose(q).Algorithm != (algorithms.DPGDSC{Steps: 7, StepSize: 0.25}) || *m.settings.l2 != 0.5 || m.settings.radius != 2 || m.settings.loss.Name() != "square" {
 		t.Errorf("%+v", m)
 	}
-	if m.options != "l2=0.5 loss=square radius=2 step_size=0.25 steps=7" {
-		t.Errorf("options as text: %s", m.options)
-	}
+	must.Equal(t, m.options, "l2=0.5 loss=square radius=2 step_size=0.25 steps=7", "options as text")
 	if p.all[2].choose(q).Algorithm.(algorithms.SubsampledDescent).BatchRecords != 10 || p.all[2].options != "batch_records=10" {
 		t.Errorf("%+v", p.all[2])
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"dyad/internal/create"
+	"dyad/internal/input"
 	"dyad/internal/tasks"
 	"dyad/privacy/durable"
 )
@@ -75,8 +76,8 @@ type runner struct {
 // or the file is wrong, or if ctx ends.
 func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	if o.Parts < 0 || o.Part < 0 || o.Part > o.Parts || o.Parts > 0 && o.Part == 0 {
-		return &InputError{fmt.Errorf("experiment: part is %d of %d, but must be 1 to the number of parts",
-			o.Part, o.Parts)}
+		return input.As(fmt.Errorf("experiment: part is %d of %d, but must be 1 to the number of parts",
+			o.Part, o.Parts))
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -84,7 +85,7 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	// Two runs on one file would repeat each other's work and replace each other's rows.
 	name, err := durable.Resolve(path)
 	if err != nil {
-		return &InputError{fmt.Errorf("experiment: %s: %w", path, err)}
+		return input.As(fmt.Errorf("experiment: %s: %w", path, err))
 	}
 	lock, err := durable.Lock(name+".lock", 0)
 	if err != nil {
@@ -120,9 +121,9 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	if old := t.part(); old != part && len(t.rows) > 0 {
-		return &InputError{fmt.Errorf("experiment: %s has the runs of %s, but the new runs are of %s; write to another "+
+		return input.As(fmt.Errorf("experiment: %s has the runs of %s, but the new runs are of %s; write to another "+
 			"file", path,
-			cmp.Or(old, "the whole plan"), cmp.Or(part, "the whole plan"))}
+			cmp.Or(old, "the whole plan"), cmp.Or(part, "the whole plan")))
 	}
 	if part != "" {
 		comments = append(comments, part)
@@ -211,37 +212,23 @@ func (r *runner) work(ctx context.Context, blocks []block) error {
 	defer os.RemoveAll(r.temp)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	next, workers := make(chan block), max(1, r.o.Parallel)
-	errs := make([]error, workers)
-	wait := tasks.Group{Stop: cancel}
+	workers := make([]*worker, max(1, r.o.Parallel))
 	for i := range workers {
-		w := &worker{runner: r, peers: map[*Peer]*peerProcess{}}
-		wait.Go(func() {
-			defer w.close()
-			for b := range next {
-				if errs[i] = w.block(ctx, b); errs[i] != nil {
-					cancel()
-					return
-				}
-			}
-		})
+		workers[i] = &worker{runner: r, peers: map[*Peer]*peerProcess{}}
+		defer workers[i].close()
 	}
-feed:
-	for _, b := range blocks {
-		select {
-		case next <- b:
-		case <-ctx.Done():
-			break feed
+	errs := make([]error, len(workers))
+	err = tasks.Each(ctx, len(workers), len(blocks), func(w, i int) {
+		if errs[w] = workers[w].block(ctx, blocks[i]); errs[w] != nil {
+			cancel()
+		}
+	})
+	for _, failed := range errs {
+		if failed != nil && !errors.Is(failed, context.Canceled) {
+			return failed
 		}
 	}
-	close(next)
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-	}
-	return ctx.Err()
+	return err
 }
 
 // append adds text to the file by one write.

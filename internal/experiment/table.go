@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dyad/internal/input"
 	"dyad/privacy/durable"
 )
 
@@ -146,8 +147,8 @@ func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 	seen := false
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		bad := func(why string) error {
-			return &InputError{fmt.Errorf("experiment: %s, line %d: %s; name a file that a run of this plan wrote",
-				path, i+1, why)}
+			return input.As(fmt.Errorf("experiment: %s, line %d: %s; name a file that a run of this plan wrote",
+				path, i+1, why))
 		}
 		switch {
 		case len(text) == 0:
@@ -160,7 +161,11 @@ func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 				return nil, 0, bad("want the columns " + header)
 			}
 		default:
-			r, err := parseRow(line)
+			var r Row
+			f, err := csv.NewReader(strings.NewReader(line)).Read()
+			if err == nil {
+				err = parseCSV(&r, f)
+			}
 			if err != nil {
 				return nil, 0, bad(err.Error())
 			}
@@ -181,14 +186,6 @@ func (t *table) part() string {
 		}
 	}
 	return ""
-}
-
-func parseRow(line string) (r Row, err error) {
-	f, err := csv.NewReader(strings.NewReader(line)).Read()
-	if err == nil {
-		err = parseCSV(&r, f)
-	}
-	return r, err
 }
 
 // head sorts the comments of a table: plan, machines, data, peers, others.
@@ -248,15 +245,15 @@ func (p *Plan) rows(t *table) []Row {
 // checkTable returns an error for a table of another plan or of other data.
 func (p *Plan) checkTable(path string, t *table, data []string) error {
 	if strange := len(t.rows) - len(p.rows(t)); strange > 0 {
-		return &InputError{fmt.Errorf("experiment: %s has %d rows that the plan does not ask for; write to another file, or "+
-			"remove them", path, strange)}
+		return input.As(fmt.Errorf("experiment: %s has %d rows that the plan does not ask for; write to another file, or "+
+			"remove them", path, strange))
 	}
 	for _, c := range t.comments {
 		if name, _, ok := strings.Cut(c, ":"); ok && strings.HasPrefix(c, "data ") && data != nil {
 			for _, now := range data {
 				if strings.HasPrefix(now, name+":") && now != c {
-					return &InputError{fmt.Errorf("experiment: %s was made with other records (%s; now %s); write to another file",
-						path, c, now)}
+					return input.As(fmt.Errorf("experiment: %s was made with other records (%s; now %s); write to another file",
+						path, c, now))
 				}
 			}
 		}

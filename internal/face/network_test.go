@@ -95,9 +95,7 @@ func TestNetworkRoad(t *testing.T) {
 		if all := strings.Join(again.Guarantee.Assumptions, "; "); !strings.Contains(all, "the start is a model of public data") {
 			t.Errorf("the report does not say where the start is from: %s", all)
 		}
-		if start := again.Spec.Kernel.Problem().Domain().Start(); start[0] != made.Weights[0] {
-			t.Errorf("the start is not that of the model: %v, want %v", start[0], made.Weights[0])
-		}
+		must.Equal(t, again.Spec.Kernel.Problem().Domain().Start()[0], made.Weights[0], "the start is not that of the model")
 	}
 }
 
@@ -177,9 +175,7 @@ func TestAlgorithmsRefuseNetworks(t *testing.T) {
 			must.Err(a.Plan(s))(t, "%s, %v mode: plans a network", a.Info().Name, mode)
 		}
 	}
-	if planned != 12 {
-		t.Errorf("%d plans, want those of three algorithms, two tasks and two weights", planned)
-	}
+	must.Equal(t, planned, 12, "plans")
 }
 
 // A run on public data does not hide that its start was trained on private data: its model would be public,
@@ -196,8 +192,6 @@ func TestPublicRunsTakePublicStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = plan.Run(context.Background(), data, dyad.Run{Public: true, Source: privacy.NewSeededSource(4)})
-		if refused := err != nil && strings.Contains(err.Error(), "would not state this"); refused != (kind != privacy.Public) {
-			t.Errorf("a start with the guarantee %s: %v", kind, err)
-		}
+		must.Equal(t, err != nil && strings.Contains(err.Error(), "would not state this"), kind != privacy.Public, "a start with the guarantee %s: %v", kind, err)
 	}
 }

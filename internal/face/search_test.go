@@ -37,9 +37,7 @@ func TestSearchTrainsAsPlanned(t *testing.T) {
 			must.Check(s.Run(t.Context(), []*dyad.Data{data, data}, dyad.Run{Public: true, Source: privacy.NewSeededSource(1)}))(t, fmt.Sprintf("epsilon %v, road %q", epsilon, road))
 		}
 	}
-	if len(steps) != 2 {
-		t.Errorf("the choice does not depend on the budget: steps %v", steps)
-	}
+	must.Equal(t, len(steps), 2, "the choice does not depend on the budget: steps %v", steps)
 }
 
 // What has no AUC of two classes from a linear score is refused with the plan, before a charge.

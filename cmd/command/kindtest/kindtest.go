@@ -23,6 +23,7 @@ import (
 	"dyad/cmd/command"
 	"dyad/engine"
 	"dyad/internal/crash"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
@@ -102,9 +103,7 @@ func folder(t *testing.T, world int) string {
 		text.WriteString(worlds[world](i) + "\n")
 	}
 	for name, text := range map[string]string{"r.csv": text.String(), "s.yaml": schema} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -183,14 +182,8 @@ func history(t *testing.T, dir string) (run string, charges, finished int) {
 	if _, err := os.Stat(name); err != nil {
 		return "", 0, 0
 	}
-	l, err := ledger.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	entries, _, err := l.History()
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(ledger.Open(name))(t)
+	entries, _ := must.Get2(l.History())(t)
 	for _, e := range entries {
 		if e.Charge != nil {
 			run, charges = e.Run, charges+1
@@ -243,14 +236,9 @@ func (s suite) files(t *testing.T) {
 	}
 	verify := func(name string) crash.Ended { return s.run("verify", in(name), "--ledger", in("l.jsonl")) }
 	verify("out.json").Want(t, "verify", 1, "one charge of this plan and one release of this file")
-	text, err := os.ReadFile(in("out.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(in("forged.json"), bytes.Replace(text, []byte(`"unit": "one `), []byte(`"unit": "half a `), 1),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(in("out.json")))(t)
+	must.Do(t, os.WriteFile(in("forged.json"), bytes.Replace(text, []byte(`"unit": "one `), []byte(`"unit": "half a `), 1),
+		0o600))
 	verify("forged.json").Want(t, "verify a forgery", 64, "refused")
 	s.run(s.args(dir)...).Want(t, "the same name again", 64, "--force")
 	if _, charges, _ := history(t, dir); charges != 1 {
@@ -269,11 +257,8 @@ func (s suite) attacked(t *testing.T, n, unit int) (p *algorithms.KindPlan, data
 	others []*engine.Records) {
 	t.Helper()
 	d := s.features(t)
-	p, err := algorithms.PlanKind(s.Kind, algorithms.KindShape{Records: n, Features: d,
-		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p = must.Get(algorithms.PlanKind(s.Kind, algorithms.KindShape{Records: n, Features: d,
+		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}))(t)
 	x, y := make([]float64, n*d), make([]float64, n)
 	base := attack.RandomRecords(n, d, engine.UnitBounds(), 1)
 	for i := range n {
@@ -281,11 +266,7 @@ func (s suite) attacked(t *testing.T, n, unit int) (p *algorithms.KindPlan, data
 	}
 	with := func(row []float64) *engine.Records {
 		copy(x[unit*d:], row)
-		r, err := engine.NewRecords(x, y, d, engine.UnitBounds())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		return must.Get(engine.NewRecords(x, y, d, engine.UnitBounds()))(t)
 	}
 	row := make([]float64, d)
 	row[0] = 1
@@ -322,10 +303,7 @@ func (s suite) sizes(t *testing.T) {
 	for _, c := range sizes.Cells(t, 2e4, 1) {
 		p, data, others := s.attacked(t, c.N, c.Unit)
 		for _, other := range others {
-			move, err := audit.OnKind(p, data, other, "").Move(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			move := must.Get(audit.OnKind(p, data, other, "").Move(t.Context()))(t)
 			if closest = max(closest, move); move > 1+1e-9 {
 				t.Fatalf("%v: one record moves a row by %v of its certificate", c, move)
 			}
@@ -345,15 +323,9 @@ func (s suite) audit(t *testing.T) {
 		targets = append(targets, audit.OnKind(p, data, other, "a record and its opposite"))
 	}
 	o := audit.Options{Seed: 1}
-	worst, power, err := audit.Strongest(t.Context(), targets, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	worst, power := must.Get2(audit.Strongest(t.Context(), targets, o))(t)
 	o.Runs = min(max(1000, 3*power.RunsForHalf/2), sizes.Of(4000, 40_000))
-	r, err := audit.Run(t.Context(), worst, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(audit.Run(t.Context(), worst, o))(t)
 	t.Logf("%s; the audit found at least %.3f of epsilon %.3f, with a move of %.3f and %d runs; to refute half of the "+
 		"claim, %d runs are needed", p.Guarantee, r.LowerBound, r.Epsilon, power.Move, o.Runs, power.RunsForHalf)
 	if !r.Holds() {

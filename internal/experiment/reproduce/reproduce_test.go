@@ -180,9 +180,7 @@ func TestLaboratory(t *testing.T) {
 	if got := run("figure9-bank", o); got.CSV != result || got.Laboratory != "" {
 		t.Errorf("with a result: %+v", got)
 	}
-	if got := run("figure9-adult", o); !strings.Contains(got.Skipped, "dyad data fetch adult") {
-		t.Errorf("without data: %+v", got)
-	}
+	must.Contain(t, run("figure9-adult", o).Skipped, "dyad data fetch adult")
 	form := regexp.MustCompile(`^go -C bench run \./(\w+) [^;|&<>]+$`)
 	commands := 0
 	for _, i := range items(t) {
@@ -252,9 +250,7 @@ func TestCommittedSettings(t *testing.T) {
 	want := must.Get(os.ReadFile("../../../docs/papers.md"))(t)
 	var page strings.Builder
 	must.Do(t, writeSettings(&page, items(t), filepath.Join(committed, "reproduce")))
-	if page.String() != string(want) {
-		t.Error("docs/papers.md is not the page of the committed results: dyad lab reproduce --pages-only")
-	}
+	must.Equal(t, page.String(), string(want), "docs/papers.md is not the page of the committed results: dyad lab reproduce --pages-only")
 	rows := 0
 	for line := range strings.Lines(page.String()) {
 		if cells := strings.Split(line, "|"); len(cells) == 13 && strings.Contains(cells[10], "±") {
@@ -327,9 +323,7 @@ func TestQuick(t *testing.T) {
 			t.Errorf("%s: %d rows, %v", parts[0].CSV, len(rows), err)
 		}
 		for _, r := range rows {
-			if r.Status != "ok" {
-				t.Errorf("%s %s %s: %s", at[0], r.Algorithm, r.Options, r.Status)
-			}
+			must.Equal(t, r.Status, "ok", "%s %s %s", at[0], r.Algorithm, r.Options)
 		}
 	}
 }
