@@ -57,9 +57,8 @@ type Clustering struct {
 // PlanClusters plans private k-means of records of a shape. It reads no data and makes no charge. It refuses persons
 // with several rows: in this version a record is a row.
 func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
-	if err := (input.Needs{Rows: "a clustering protects single rows, but in this schema a person can have several " +
-		"rows, and this version has no certificate for sums over the rows of a person; make a table with one row " +
-		"for each person, and set role: ignore for the person column"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "a clustering protects only single rows; make a table with one row for each " +
+		"person, and set role: ignore for the person column"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	radius, dim, err := mappedShape(o.Metric, s.Features)
@@ -190,8 +189,8 @@ type Clustered struct {
 func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
 	switch {
 	case d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features:
-		return nil, input.Errorf("dyad: the plan is for %d records of %d features, and each record is one row; plan "+
-			"with Data.Shape", c.Plan.Options.Records, c.features)
+		return nil, input.Errorf("dyad: the plan is for %d records of %d features, one row each, but the data "+
+			"differ; plan with Data.Shape", c.Plan.Options.Records, c.features)
 	case o.Team != nil:
 		return nil, input.Errorf("dyad: clusters are computed by one process in this version; leave the team out")
 	}
@@ -265,7 +264,7 @@ func LoadClusters(path string) (*Clusters, error) {
 func (c *Clusters) complete() error {
 	if c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) ||
 		math.IsInf(c.Radius, 0) {
-		return errors.New("it needs an encoder, centres with a number of records each, and a radius")
+		return errors.New("the encoder, the centres, their counts or the radius is missing or invalid")
 	}
 	blank := *c
 	blank.Encoder, blank.Metric, blank.Centres, blank.Counts = nil, nil, nil, nil

@@ -164,16 +164,14 @@ func (o FigureOptions) check(groups, graded bool) error {
 	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded,
 		Ungrouped: groups}
 	needs := input.Needs{
-		TwoClasses: "private figures need two classes, but the labels are grades: this version has no certificate for NDCG " +
-			"and the ranking accuracy of graded labels",
-		Ungrouped: "private figures compare all records, but the schema has query groups; NDCG and precision could " +
-			"protect only whole query groups, and this version does not offer this protection; set role: ignore " +
-			"for the group column",
+		TwoClasses: "private figures need two classes, but the labels are grades; there is no private NDCG or " +
+			"ranking accuracy",
+		Ungrouped: "private figures compare all records, but the schema has query groups; set role: ignore for the " +
+			"group column",
 	}
 	switch {
 	case o.Reference == "":
-		needs.Scores = "a metric is evaluated privately against a public file, --reference FILE: a nearest neighbour " +
-			"classifier of private records consists of these records, so its accuracy depends on all of them at once"
+		needs.Scores = "private figures of a metric need a public file: --reference FILE"
 	case o.Thresholds != nil || o.MeanLoss || o.LossRange != nil:
 		needs.Scores = "--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has no scores"
 		fallthrough
@@ -191,10 +189,9 @@ func (o FigureOptions) check(groups, graded bool) error {
 func (o FigureOptions) Comparable() error {
 	needs := input.Needs{
 		Scores: "only models with scores can be compared, but a metric has no scores",
-		Linear: "this version compares only linear models of scores; evaluate each network alone, which charges both " +
-			"evaluations",
-		Rows: "the private difference of two models compares rows, but the schema has persons with several rows; evaluate " +
-			"each model alone, which charges both evaluations",
+		Linear: "this version compares only linear models of scores; evaluate each network alone (two charges)",
+		Rows: "two models cannot be compared privately on persons with several rows; evaluate each model alone " +
+			"(two charges)",
 		TwoClasses: "only models of two classes are compared, but the labels are grades",
 	}
 	if err := cmp.Or(needs.Of(o.Model.lacks()), needs.Of(o.Compare.lacks())); err != nil {
@@ -239,8 +236,8 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	}
 	score, ok := m.loss.(engine.ScoreLoss)
 	if !ok {
-		return nil, input.Errorf("dyad: --mean-loss is for models whose loss is a function of a difference of scores and " +
-			"was learned from records; the norm of a model of moments has no meaning")
+		return nil, input.Errorf("dyad: --mean-loss needs a model trained with a loss of score differences, not a " +
+			"model of moments")
 	}
 	l := &evaluate.ClampedLoss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
 	switch {
@@ -249,7 +246,7 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	case o.LossRange != nil:
 		return nil, input.Errorf("dyad: --loss-range wants two numbers, LOW,HIGH")
 	case !(l.High > 0):
-		return nil, input.Errorf("dyad: the loss %s of equal scores is not positive; give the public range of the loss with "+
+		return nil, input.Errorf("dyad: loss %s is not positive for equal scores; give its public range with "+
 			"--loss-range LOW,HIGH", l.Name)
 	}
 	return l, nil
@@ -265,8 +262,8 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	switch got := d.Shape(); {
 	case got.Records != p.Options.Records || got.PersonRows != p.Options.PersonRows ||
 		got.Provenance != p.Options.Provenance:
-		return input.Errorf("dyad: the plan is for %d records with up to %d rows each (0 means one row), but these data "+
-			"have another number of records or another schema; plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
+		return input.Errorf("dyad: the data have another schema or size than the plan (Records %d, PersonRows %d); "+
+			"plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
 	case (o.Compare != nil) != (d.Compared != nil):
 		return input.Errorf("dyad: FigureData.Compared and FigureOptions.Compare belong together; set both or neither")
 	case d.Compared != nil && d.Compared.Records.Len() != d.Records.Len():
@@ -277,7 +274,7 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	case d.Reference == nil:
 		return input.Errorf("dyad: a metric is evaluated with public records as neighbours (FigureData.Reference)")
 	case d.Reference.Records.Len() < slices.Max(metrics.NeighbourRanks):
-		return input.Errorf("dyad: %s has %d records, but up to %d neighbours vote", o.Reference, d.Reference.Records.Len(),
+		return input.Errorf("dyad: %s has %d records; evaluation by neighbours needs at least %d", o.Reference, d.Reference.Records.Len(),
 			slices.Max(metrics.NeighbourRanks))
 	case m.Network != nil:
 		return nil
@@ -363,8 +360,8 @@ func (p *FigurePlan) checkReference(l *Ledger, d FigureData) error {
 	entries, _, err := l.History()
 	for _, e := range entries {
 		if e.Charge != nil && e.Charge.Fingerprint == print {
-			return input.Errorf("dyad: --reference %s: run %s was charged for this file, so it is private, and the accuracy of "+
-				"its nearest neighbours would depend on all of its records; name a public file", from.Files[0], e.Run)
+			return input.Errorf("dyad: --reference %s: run %s was charged for this file, so it is private; name a "+
+				"public file", from.Files[0], e.Run)
 		}
 	}
 	return err
@@ -400,21 +397,18 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 	note := func(format string, args ...any) { o.note(fmt.Sprintf("dyad: warning: "+format, args...)) }
 	switch same, trained := print == entries[at].Charge.Fingerprint, int(m.Report.Number(unit)); {
 	case same && d.Rest == 0:
-		note("the model was trained on records of this file (run %s), so these figures are too good; if the training had "+
-			"--holdout F, the same --holdout F evaluates only the records that the training left out", m.Run)
+		note("the model was trained on records of this file (run %s), so these figures are too good; repeat "+
+			"--holdout F if the run had it", m.Run)
 	case same && trained != 0 && trained != d.Rest:
-		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d; the two splits differ, "+
-			"so these figures are too good if they evaluate records of the training", m.Run,
+		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d; use the training's "+
+			"--holdout, or these figures are too good", m.Run,
 			trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
-		return input.Errorf("dyad: --holdout splits persons with private ids by their order in the file, and this "+
-			"is not the file of run %s, which trained the model; the evaluation could therefore include persons of "+
-			"the training; name the unchanged file of that run, or train with ids: public, which makes the split "+
-			"depend only on the ids", m.Run)
+		return input.Errorf("dyad: the file differs from that of run %s, so --holdout could evaluate training "+
+			"persons; use that file, or train with ids: public", m.Run)
 	case !same && d.Rest > 0:
-		note("run %s trained the model on another file, and --holdout holds out the same records only if both "+
-			"files have the same %s; otherwise some of the evaluated records may have trained the model, and these "+
-			"figures are too good", m.Run,
+		note("run %s trained the model on another file; unless both files have the same %s, these figures may "+
+			"include training records and be too good", m.Run,
 			map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
 	}
 	return nil

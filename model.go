@@ -162,7 +162,7 @@ func Load(path string) (*Model, error) {
 		case m.Format == clustersFormat:
 			return ErrClusters
 		case m.Format != modelFormat && m.Format != networkFormat || m.Format != m.format():
-			return fmt.Errorf("has format %q, but this program reads %q, and %q for networks", m.Format,
+			return fmt.Errorf("has format %q; want %q, or %q for a network", m.Format,
 				modelFormat, networkFormat)
 		}
 		return files.Damaged(m.complete())
@@ -191,7 +191,7 @@ func (m *Model) complete() error {
 	}
 	if m.Encoder == nil || len(m.Weights) != loss.ParamDim(m.Encoder.Dim()) ||
 		m.Network != nil && m.Network.Features != m.Encoder.Dim() {
-		return errors.New("it needs an encoder and the number of weights that its features require")
+		return errors.New("the encoder is missing, or its features do not fit the model")
 	}
 	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
 		return fmt.Errorf("it has standard errors for %d weights, but it has %d weights", len(m.WeightErrors), len(m.Weights))
@@ -213,8 +213,7 @@ func (m *Model) complete() error {
 // curves have bands of their noise. The curves follow from the model alone, so its guarantee covers them.
 func (m *Model) Curves() ([]curves.Curve, error) {
 	if m.Task != AUC || m.Network != nil || m.Encoder.Schema().Features > 0 {
-		return nil, input.Errorf("dyad: curves need a linear score of named columns, but the task of this model is "+
-			"%q, or the model has a network, or its features have no names", m.Task)
+		return nil, input.Errorf("dyad: curves need a linear score of named columns; this model (task %q) has none", m.Task)
 	}
 	return curves.Of(m.Encoder, m.Weights, m.CurveNoise), nil
 }

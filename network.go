@@ -96,7 +96,7 @@ func (n *Network) fill() (err error) {
 		return nil
 	}
 	if n.Hidden != nil || n.Activation != "" || n.Gain != 0 {
-		return input.Errorf("dyad: hidden units, activation and gain belong to --model %s; network %q has its own values",
+		return input.Errorf("dyad: hidden units, activation and gain are only for --model %s; network %q has its own",
 			mlp, n.Kind)
 	}
 	if n.made == nil {
@@ -208,7 +208,7 @@ func (n Network) checkInit() error {
 		return nil
 	case !n.same(m.Network):
 		return input.Errorf("dyad: the model to start from (--init) must be a network with the same features, " +
-			"hidden layers, dimension, activation and comparison as the network of this training")
+			"layers and comparison as in this training")
 	}
 	return n.Init.carries("the model to start from (--init)")
 }
@@ -223,8 +223,8 @@ func (m *Model) carries(what string) error {
 			return nil
 		}
 	}
-	return input.Errorf("dyad: %s was trained on private data without a guarantee, so it would carry information "+
-		"about private records into this model; train it on public data (--public-data) or with a budget", what)
+	return input.Errorf("dyad: %s was trained on private data without a guarantee; train it on public data "+
+		"(--public-data) or with a budget", what)
 }
 
 // checkPublic refuses initial weights from a model of private data for a run on public data: the guarantee of the new
@@ -233,8 +233,8 @@ func (n *Network) checkPublic() error {
 	if n == nil || n.Init == nil || n.Init.Guarantee.Kind == privacy.Public {
 		return nil
 	}
-	return input.Errorf("dyad: the model to start from (--init) was trained on private data %q, but the model of a run "+
-		"on public data would not state this; train on the public data first, and start the private run from that model",
+	return input.Errorf("dyad: a run on public data cannot start (--init) from a model of private data %q; train "+
+		"on the public data first",
 		n.Init.DataID)
 }
 
@@ -248,17 +248,14 @@ func (n Network) origin() string {
 func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 	switch {
 	case o.Mode != algorithms.Certified:
-		return input.Errorf("dyad: networks are trained in certified mode, not %s, because no paper states noise for "+
-			"networks; to train a network without privacy, use another library; on public data, the noise at a large epsilon "+
-			"(1000) is negligible", o.Mode)
+		return input.Errorf("dyad: networks are trained only in certified mode, not %s; on public data, use "+
+			"epsilon 1000 for negligible noise", o.Mode)
 	case o.Radius != 0:
-		return input.Errorf("dyad: a network takes no radius (--radius): every layer has a public ball of its own, set by " +
-			"its size and the gain")
+		return input.Errorf("dyad: a network takes no radius (--radius); its size and gain bound every layer")
 	case o.asserts():
 		return input.Errorf("dyad: a network takes no asserted constants (--G, --L, --Dg): clipping enforces its constants")
 	case o.On.Precise():
-		return input.Errorf("dyad: a network takes no precision (--precision): pairs are summed in float64, and a GPU " +
-			"(--device cuda:N) computes Jacobians in float32, which changes no guarantee (docs/theory.md#networks-on-a-gpu)")
+		return input.Errorf("dyad: a network takes no precision; leave --precision out")
 	}
 	if err := algorithms.TakesNetworks(c.Algorithm); err != nil {
 		return input.As(prefixed(err))
@@ -386,8 +383,8 @@ func (n *Network) ofTuples(d int) (*Network, error) {
 	case n == nil:
 		return nil, nil
 	case n.Clip != 0:
-		return nil, input.Errorf("dyad: the gradient of a tuple or cosine is clipped as a whole (--clip); its Jacobians are " +
-			"not clipped")
+		return nil, input.Errorf("dyad: leave the clip of Jacobians out; with tuples or cosines, --clip bounds the " +
+			"whole gradient")
 	case n.Compare == embedding.ByContrastive:
 		return nil, input.Errorf("dyad: the loss of tuples or batches limits how embeddings are compared; choose "+
 			"--similarity=%s or --similarity=%s", embedding.ByCosine, embedding.ByDistance)

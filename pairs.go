@@ -93,7 +93,8 @@ func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape
 	}
 	if schema != nil {
 		if err := (input.Needs{Rows: schema.DataID +
-			": its schema has a column with role: person, but pairs protect individuals with one record each; give the column role: ignore to work on rows"}).Of(input.Lacks{Rows: schema.ByPerson()}); err != nil {
+			": pairs need one record for each individual, but the schema has role: person; to protect single rows, " +
+			"set role: ignore"}).Of(input.Lacks{Rows: schema.ByPerson()}); err != nil {
 			return p, err
 		}
 		p.Provenance = provenanceOf(schema)
@@ -180,10 +181,10 @@ func (p *Pairs) Schema() *dataset.Schema { return p.data.Schema() }
 // identity returns the assumption of the guarantee about which ids are one individual.
 func identity(l dataset.LookAlikes) string {
 	if l == dataset.AllowLookAlikes {
-		return "ids that differ in a byte are different individuals, also those that look alike (--look-alike-ids allow)"
+		return "ids that differ in a byte are different individuals, even if they look alike (--look-alike-ids allow)"
 	}
-	return "every record is a different individual: ids, if records have them, differ after NFKC, case folding and " +
-		"removal of invisible characters, quotes and white space around them"
+	return "every record is a different individual; ids, if any, differ after NFKC, case folding and removal of " +
+		"invisible characters, quotes and outer white space"
 }
 
 const bradleyTerry = "bradley-terry"
@@ -210,15 +211,16 @@ func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	_, softmax := spec.Loss.(embedding.InfoNCE)
 	switch {
 	case preferences && (spec.Rows > 1 || s.Drawn != nil || s.Classes):
-		return nil, input.Errorf("dyad: bradley-terry learns one row of weights from preferences; give the " +
-			"preferences with --pairs, and leave --rows and --density out")
+		return nil, input.Errorf("dyad: bradley-terry learns one row of weights from --pairs; leave --rows and " +
+			"--density out")
 	case preferences:
 		spec.Rows = 1
 	case s.Network != nil && !s.Classes && !softmax:
-		return nil, input.Errorf("dyad: pairs of individuals train a matrix; a network learns from tuples (--tuple), from " +
-			"similar pairs by a batch softmax (--loss infonce), or with dyad train --model mlp from all pairs of records")
+		return nil, input.Errorf("dyad: pairs of individuals train a matrix, not a network; use --tuple or --loss " +
+			"infonce, or dyad train --model mlp")
 	case s.Network != nil && (spec.Rows != 0 || spec.Network != nil):
-		return nil, input.Errorf("dyad: the dimension of a network is set by the network (PairSource.Network)")
+		return nil, input.Errorf("dyad: leave Rows and Network of pairs.Spec out; PairSource.Network sets the " +
+			"dimension")
 	case s.Network != nil:
 		if err := s.Network.describeTuples(&spec); err != nil {
 			return nil, err

@@ -103,7 +103,7 @@ func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 		return nil, "", err
 	}
 	if _, moments := c.Algorithm.(algorithms.Moments); !moments || s.ColumnOf(dataset.RoleGroup) != nil {
-		return none, "the rule for bases applies only to scores from moments without query groups", nil
+		return none, "bases are chosen only for scores from moments without query groups", nil
 	}
 	basis, reason := algorithms.ChooseBasis(n, n*max(1, shape.PersonRows), o.Budget(n), s.DimWith)
 	if basis == dataset.BasisNone {
@@ -134,8 +134,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg, because no constant of a loss is part of "+
 			"its guarantee", c.Algorithm.Info().Name)
 	case metric && o.On.Precise():
-		return nil, input.Errorf("dyad: moment-metric does not take a precision (--precision), because its sums are in " +
-			"float64 and it has no pair gradients")
+		return nil, input.Errorf("dyad: moment-metric computes in float64 and does not take a precision (--precision)")
 	case metric && o.Loss.Named():
 		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave the loss (--loss) and its parameters out, or " +
 			"choose another algorithm")
@@ -146,8 +145,8 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 		}
 		if o.Loss.Named() && (o.Loss.Name != square || o.Loss.Clip != 0 ||
 			o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
-			return nil, input.Errorf("dyad: moments minimises only the square loss; leave the loss (--loss) and its parameters " +
-				"out, or choose moments-descent, which starts at the moments")
+			return nil, input.Errorf("dyad: moments minimises only the square loss; leave --loss and its " +
+				"parameters out, or choose moments-descent")
 		}
 		o.Loss = own
 	}
@@ -156,8 +155,8 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	spec, err := o.Spec(s)
 	if err != nil {
 		if c.Reason != "" { // Choose had a specification, with the radius of other algorithms
-			err = input.Errorf("%w; %s was chosen by auto: %s. Give a radius (--radius) below the default, or name another "+
-				"algorithm (--algorithm)", err, c.Algorithm.Info().Name, c.Reason)
+			err = input.Errorf("%w; %s was chosen by auto: %s. Give a --radius below the default, or another "+
+				"--algorithm", err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return nil, err
 	}
@@ -284,7 +283,7 @@ func (p Shape) same(d *Data) error {
 		other = fmt.Sprintf("%d records of %d features, but the data have %d records of %d features", p.Records, p.Features,
 			s.Records, s.Features)
 	case !slices.Equal(s.Groups, p.Groups):
-		other = "other query groups than the data have"
+		other = "query groups that differ from the groups of the data"
 	default:
 		if s.Groups = p.Groups; reflect.DeepEqual(s, p) { // whatever fields there are
 			return nil

@@ -212,11 +212,11 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 		return nil, "", input.Errorf("dyad: Run.Resume continues a charged run, but runs on public data are not charged; " +
 			"leave Run.Resume out")
 	case !p.Public && (o.Ledger == nil || p.DataID == ""):
-		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; public data " +
-			"must be declared public (Run.Public)")
+		return nil, "", input.Errorf("dyad: a run on private data needs Run.Ledger (OpenLedger) and a data id; for " +
+			"public data, set Run.Public")
 	case !p.Public && !dataset.IsDataID(p.DataID):
-		return nil, "", input.Errorf("dyad: a data id names the data in the ledger and must be 1 to 128 letters, " +
-			"digits, dots, hyphens or underscores; programs that read models refuse all other ids")
+		return nil, "", input.Errorf("dyad: the data id must be 1 to 128 letters, digits, dots, hyphens or " +
+			"underscores")
 	case !p.Public:
 		p.Ledger, inputs = o.Ledger, append([]string{o.Ledger.Path()}, inputs...)
 	}

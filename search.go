@@ -101,8 +101,8 @@ func searchable(s Setting, first Shape) error {
 	case s.Options.Mode != algorithms.Certified:
 		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
 	case s.Shape.Records != first.Records || s.Shape.PersonRows != first.PersonRows:
-		return input.Errorf("dyad: setting %s is for %d records with up to %d rows each (0 means one row), but the search "+
-			"is for %d records with up to %d rows each; all settings need the same records", s.Name, s.Shape.Records,
+		return input.Errorf("dyad: setting %s has Records %d and PersonRows %d, but the search has %d and %d; use "+
+			"the same records for all settings", s.Name, s.Shape.Records,
 			s.Shape.PersonRows,
 			first.Records, first.PersonRows)
 	}
@@ -221,8 +221,8 @@ func (s *Search) fits(data []*Data) error {
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
 			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
-				return input.Errorf("dyad: the plan is for %d labelled records with up to %d rows each (0 means one row), but "+
-					"these data do not match; plan with Data.Shape", want.Records, want.PersonRows)
+				return input.Errorf("dyad: the data lack labels or have another size than the plan (Records %d, "+
+					"PersonRows %d); plan with Data.Shape", want.Records, want.PersonRows)
 			}
 			continue
 		}
@@ -326,8 +326,8 @@ type Curve struct {
 // PlanCurve plans the curve of records of a shape. It reads no data and makes no charge. The whole curve is charged at
 // once and released at the end.
 func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
-	if err := (input.Needs{Rows: "a curve of private data protects rows, but the schema has persons with several rows; " +
-		"make the curve on synthetic visits (dyad data synth --visits), which are public"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "a private curve does not support persons with several rows; use synthetic visits " +
+		"(dyad data synth --visits)"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	if err := wholeRecords("a curve", s); err != nil {
@@ -373,8 +373,7 @@ func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
 
 // curved refuses settings that a curve of private data cannot have.
 func curved(s Setting) error {
-	if err := (input.Needs{Scores: "the curve of a metric needs the accuracy of neighbours among private records, which " +
-		"depends on all records at once; draw the curve on public data"}).Of(input.Lacks{Scores: s.Options.Task == Metric}); err != nil {
+	if err := (input.Needs{Scores: "a metric has no private curve; draw the curve on public data"}).Of(input.Lacks{Scores: s.Options.Task == Metric}); err != nil {
 		return err
 	}
 	if a := s.Options.Algorithm; s.Options.Mode != algorithms.Certified ||

@@ -43,8 +43,8 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without " +
 			"device.Options.Team")
 	case o.Team != nil && o.Team.Leads(t.Spec.Kernel, d.Records) != nil:
-		return nil, input.Errorf("dyad: the leader in Run.Team belongs to another plan or other records; after " +
-			"Join, create the leader with Training.Lead of this plan and this share")
+		return nil, input.Errorf("dyad: Run.Team leads another plan or other records; call Training.Lead for this " +
+			"plan and these records")
 	}
 	if err := memory.Check(t.Coordinates(), 0); err != nil {
 		return nil, prefixed(err)
@@ -197,8 +197,7 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	case n == nil:
 		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)
 	case o.KWIKRatio != 0 || p.Radius != 0 || p.L2 != 0:
-		return nil, input.Errorf("dyad: --model mlp takes no --radius, --l2 and --kwik-ratio: every layer has a public ball " +
-			"of its own, set by its size and --gain, and --rate sets the steps")
+		return nil, input.Errorf("dyad: --model mlp takes no --radius, --l2 or --kwik-ratio; use --gain and --rate")
 	case len(n.Hidden) != 1:
 		return nil, input.Errorf("dyad: a network of users has one hidden layer, not %d", len(n.Hidden))
 	default:
@@ -260,14 +259,14 @@ func (t *Study) Fits(d *Data, public bool) error {
 	}
 	switch {
 	case t.options.Balanced && !public:
-		return input.Errorf("dyad: --balance would select users by their labels, which reveals the labels; the option is " +
-			"only for data declared public")
+		return input.Errorf("dyad: --balance selects users by label, which reveals the labels; use it only for " +
+			"data declared public")
 	case t.Guarantee.Kind != privacy.LocalDP && !public:
 		return input.Errorf("dyad: method %s does not protect whole records, so it needs data that are declared public: "+
 			"--public-data", t.Method)
 	case d.Records.Units() != t.Users || d.Records.Dim() != t.Dim:
-		return input.Errorf("dyad: the study is planned for %d users with %d features, but the data have %d users with %d "+
-			"features; plan with Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
+		return input.Errorf("dyad: the plan has %d users and %d features, but the data have %d and %d; plan with "+
+			"Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
 	}
 	return nil
 }

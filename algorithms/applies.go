@@ -24,15 +24,13 @@ func checkApplies(i Info, s Spec) error {
 	case !i.Supports(s.Mode):
 		return Refused(i.Name, " has no %s mode; it offers %v", s.Mode, i.Modes)
 	case s.PaperUnsound && (s.Mode != Paper || i.Unsound == ""):
-		return Refused("--paper-unsound", " changes only the schedule of paper mode of offpairstrc, offpairc, onpairstrc, "+
-			"onpairc and dpgdc2, and does not apply to %s in %s mode; leave --paper-unsound out", i.Name, s.Mode)
+		return Refused("--paper-unsound", " does not apply to %s in %s mode; leave --paper-unsound out", i.Name, s.Mode)
 	case p.Candidates.Choose > 0 && i.Name != (Moments{}).Info().Name:
-		return Refused(i.Name, " chooses no pairs of columns, but the schema has choose_interactions; leave out "+
-			"choose_interactions, name pairs in interactions, or choose the algorithm moments")
+		return Refused(i.Name, " cannot choose interactions; use moments, or name pairs in interactions instead of "+
+			"choose_interactions")
 	case p.ByPerson() && i.NoPersons != "":
-		return Refused(i.Name, " does not learn from persons with several rows: %s; use dpgdsc, dpgdc or "+
-			"gradient-perturbation, "+
-			"or give each person one row and remove the role person from the schema", i.NoPersons)
+		return Refused(i.Name, " cannot learn from persons with several rows: %s; use dpgdsc, dpgdc or "+
+			"gradient-perturbation, or give one row per person and drop role: person", i.NoPersons)
 	case !i.Learns(p.Loss) && i.ScoresOnly:
 		return Refused(i.Name, " learns linear scores, but loss %s is for a metric; use dpgdsc", p.Loss.Name())
 	case !i.Learns(p.Loss):
@@ -50,10 +48,9 @@ func checkApplies(i Info, s Spec) error {
 		return Refused(i.Name, " adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, "+
 			"n^-1.5) = %.3g; %s", s.Mode, privacy.DefaultDelta(p.N), pure)
 	case s.L2 != 0 && i.NoL2 == certifiedMode && s.Mode == Paper:
-		return Refused("", "the paper's %s is for objectives without an L2 term, but alpha is %.6g; set alpha to 0 or use "+
-			"certified mode", i.Name, s.L2)
+		return Refused("", "the paper's %s takes no L2 term, but alpha is %.6g; set alpha to 0 or use certified mode", i.Name, s.L2)
 	case s.L2 != 0 && i.NoL2 != certifiedMode && i.NoL2 != "":
-		return Refused(i.Name, " is for objectives without an L2 term, but alpha is %.6g; set alpha to 0 or use %s", s.L2,
+		return Refused(i.Name, " takes no L2 term, but alpha is %.6g; set alpha to 0 or use %s", s.L2,
 			i.NoL2)
 	case len(p.Groups) > 0 && i.NoGroups != "":
 		return Refused(i.Name, " %s", i.NoGroups)
@@ -84,7 +81,7 @@ func checkSmooth(name string, s Spec) error {
 	default:
 		return nil
 	}
-	return Refused(name, " releases the result of a descent, which is stable only for convex smooth losses, but loss "+
-		"%s is %s; use gradient-perturbation or dpgdc2, which add noise to every gradient, or choose a smoothed convex loss",
+	return Refused(name, " needs a convex smooth loss, but loss %s is %s; use gradient-perturbation, dpgdc2 or "+
+		"another loss",
 		s.Kernel.Problem().Loss.Name(), lacks)
 }

@@ -60,12 +60,11 @@ func Choose(q Question) Choice {
 	}
 	switch {
 	case len(p.Groups) > 0 && (!scores || q.LossNamed || !sums):
-		return q.descent("the data have query groups, but moments within groups are available only if the model " +
-			"gives scores, no loss was given, and the device sums moments")
+		return q.descent("within query groups, moments are only for scores without a given loss, on a device that " +
+			"sums moments")
 	case len(p.Groups) > 0:
 		return q.choice(Moments{},
-			"the data have query groups, no loss was given, and the moments of clipped differences within groups "+
-				"need only one release")
+			"no loss was given, and within query groups moments need only one release")
 	case p.LabelLimit() > 2:
 		return q.descent("the labels are graded, but moments need two classes")
 	case !sums:
@@ -76,23 +75,21 @@ func Choose(q Question) Choice {
 		return q.descent(fmt.Sprintf("a metric from moments needs delta > 0, at most %d features and no L2 term",
 			maxRuleMoments))
 	case !scores:
-		return q.choice(MomentMetric{}, "no loss was given for the metric, and a metric can be computed from the "+
-			"moments of both classes")
+		return q.choice(MomentMetric{}, "no loss was given, and the moments of both classes give a metric")
 	case q.LossNamed && !isLeastSquares(p.Loss):
-		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was given, and a descent that starts at the "+
-			"model of the moments can minimise any loss", p.Loss.Name()))
+		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was given, which moments-descent can minimise", p.Loss.Name()))
 	case q.LossNamed:
 		return q.choice(Moments{},
-			"the square loss was given, and moments minimise the square loss over all pairs, also pairs of one class")
+			"the square loss was given; moments minimise it over all pairs, including pairs of one class")
 	case t <= mostSignal:
-		return q.choice(Moments{}, fmt.Sprintf("no loss was given, and %s is at most %d; up to this value, moments "+
-			"without steps are best", ratio, mostSignal))
+		return q.choice(Moments{}, fmt.Sprintf("no loss was given, and %s is at most %d, which favours moments "+
+			"without steps", ratio, mostSignal))
 	case s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0:
 		return q.choice(Moments{}, fmt.Sprintf("no loss was given; logistic steps need delta > 0, at most %d features "+
 			"and no L2 term", maxRuleMoments))
 	}
-	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was given, and %s is above %d; above this value, two "+
-		"logistic steps are worth their share of the budget", ratio, mostSignal))
+	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was given, and %s is above %d, where two logistic "+
+		"steps are best", ratio, mostSignal))
 }
 
 // choice returns the Choice of an algorithm, with its L2 weight.

@@ -59,9 +59,9 @@ func TestChoose(t *testing.T) {
 		reason    string
 	}{
 		"small":           {question(t, 500, 8, nil), "moments", "at most 128"},
-		"large":           {question(t, 50000, 8, nil), "moments", "above 128; above this value, two logistic steps are worth"},
+		"large":           {question(t, 50000, 8, nil), "moments", "above 128, where two logistic steps are best"},
 		"large, ridge":    {with(question(t, 50000, 8, nil), func(q *algorithms.Question) { q.L2 = &ridge }), "moments", "no L2 term"},
-		"square":          {lossNamed(named(t, "square")), "moments", "over all pairs, also pairs of one class"},
+		"square":          {lossNamed(named(t, "square")), "moments", "over all pairs, including pairs of one class"},
 		"logistic, named": {lossNamed(engine.Logistic{}), "moments-descent", "logistic loss was given"},
 		"hinge, named":    {lossNamed(named(t, "hinge")), "moments-descent", "hinge loss was given"},
 		"pure": {question(t, 500, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {

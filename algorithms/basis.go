@@ -37,15 +37,15 @@ func ChooseBasis(n, rows int, b privacy.Budget, dim func(basis string) (d int, o
 		return noBasis, "no column has numbers to which a basis could be applied"
 	}
 	if numbers := float64(rows) * float64(d); numbers > mostCurved {
-		return noBasis, fmt.Sprintf("%s would need %.3g numbers for %d rows, but a basis that the schema does not name may "+
-			"need at most %d (1 GiB); name the basis in the schema to use the basis anyway", curvedBasis, numbers,
+		return noBasis, fmt.Sprintf("%s needs %.3g numbers for %d rows, more than %d (1 GiB); to use this basis, "+
+			"name it in the schema", curvedBasis, numbers,
 			rows, mostCurved)
 	}
 	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
 	if t >= leastCurved {
-		return curvedBasis, fmt.Sprintf("n mu/sqrt d = %.3g for the %d features of this basis, which is at least %d", t,
+		return curvedBasis, fmt.Sprintf("n mu/sqrt d = %.3g with %d features reaches the %d that this basis needs", t,
 			d, leastCurved)
 	}
-	return noBasis, fmt.Sprintf("n mu/sqrt d = %.3g for the %d features of %s, but a basis needs at least %d", t, d,
+	return noBasis, fmt.Sprintf("n mu/sqrt d = %.3g with the %d features of %s; a basis needs at least %d", t, d,
 		curvedBasis, leastCurved)
 }

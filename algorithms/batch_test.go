@@ -36,7 +36,7 @@ func TestBatchAndHiddenRefusals(t *testing.T) {
 		{"too many steps", algorithms.ConvergentDescent{Steps: 1 << 30}, plain, "steps"},
 		{"paper", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Mode = algorithms.Paper }), "paper"},
 		{"pure", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Budget.Delta = 0 }), "delta > 0"},
-		{"noise off the grid's range", algorithms.ConvergentDescent{Steps: 1, StepSize: 1e-12}, with(func(s *algorithms.Spec) { s.Budget.Epsilon = 1e12 }), "grid"},
+		{"noise off the grid's range", algorithms.ConvergentDescent{Steps: 1, StepSize: 1e-12}, with(func(s *algorithms.Spec) { s.Budget.Epsilon = 1e12 }), "too small for steps"},
 		{"batch of one", algorithms.SubsampledDescent{BatchRecords: 1}, plain, "no pair"},
 		{"full batch", algorithms.SubsampledDescent{BatchRecords: 60}, plain, "not a sample"},
 		{"negative batch", algorithms.SubsampledDescent{BatchRecords: -4}, plain, "no pair"},

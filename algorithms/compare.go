@@ -111,7 +111,7 @@ func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 				if plan.Aim.Loss == "no loss" {
 					name = "moment-metric --task metric"
 				}
-				err = errors.New(plan.Aim.apart + ": its noise cannot be compared with the noise of these algorithms; " +
+				err = errors.New(plan.Aim.apart + ": its noise cannot be compared; " +
 					"see dyad plan " +
 					"--algorithm " + name)
 			}

@@ -99,8 +99,8 @@ func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate
 	l.Grid = privacy.GridFor(sigma)
 	state := s.newHiddenState(schedule.Constant, l.Grid)
 	if !(state.room <= 0x1p53*l.Grid) {
-		return c, privacy.Gaussian{}, Refused("convergent-descent", ": the noise of %.3g per step is too small "+
-			"for steps of %.3g and a state on a grid; lower epsilon", sigma, state.reach(schedule.Constant))
+		return c, privacy.Gaussian{}, Refused("convergent-descent", ": the noise of %.3g per step is too small for "+
+			"steps of %.3g; lower epsilon", sigma, state.reach(schedule.Constant))
 	}
 	l.UpdateError = state.roundoff(schedule.Constant)
 	if c, err = l.Certify(); err != nil {

@@ -137,8 +137,8 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 	}
 	p.Guarantee.Released = fmt.Sprintf("average iterate of each of %d epochs on disjoint records, with %s noise",
 		len(sizes), p.Noise().Name())
-	p.Guarantee.Derivation = fmt.Sprintf("epoch %d has the largest privacy cost of all epochs, and every epoch "+
-		"reads other records, so the certificate of this epoch holds for the run: %s", p.Releases.main().Part,
+	p.Guarantee.Derivation = fmt.Sprintf("epochs read disjoint records, so the run costs as much as its most "+
+		"costly epoch, epoch %d: %s", p.Releases.main().Part,
 		p.Guarantee.Derivation)
 	return p, nil
 }

@@ -72,8 +72,8 @@ func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	if s.Constants.Convex {
 		p.Regret = pr.Domain().Diameter() * length
 	}
-	return p, p.finish("update b releases row b of C g with noise of its own, and everything else is computed from such "+
-		"rows; the sums of gradients are secret, and a saved state of the stream must be kept as private as the records", nil)
+	return p, p.finish("update b releases only row b of C g, with noise of its own; the sums of gradients are "+
+		"secret, and a saved state is kept as private as the records", nil)
 }
 
 // prefixState is the state of DPFTRL between updates.

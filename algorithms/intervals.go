@@ -55,8 +55,7 @@ func (a Moments) checkIntervals(second engine.SecondMoments, steps int) error {
 	case !a.Intervals:
 		return nil
 	case steps > 0:
-		return fmt.Errorf("intervals are not available with logistic steps, because this version does not compute " +
-			"the covariance between a step and the model before the step; choose moments without steps " +
+		return fmt.Errorf("intervals are not available with logistic steps; choose moments without steps " +
 			"(--algorithm moments)")
 	case second == engine.NoSecond:
 		return fmt.Errorf("intervals need released second moments; give more records, a larger epsilon or " +

@@ -253,8 +253,7 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 	case p.Spec.PaperUnsound && !o.Public:
 		return nil, ErrUnsound
 	case o.Public && o.Resume != "":
-		return nil, errors.New("algorithms: Options.Resume continues a charged run, but a run on public data is never " +
-			"charged; leave Options.Resume out")
+		return nil, errors.New("algorithms: a run on public data cannot be resumed; leave Options.Resume out")
 	case o.Public:
 		r.Guarantee = PublicData(g.Released)
 		if p.Spec.PaperUnsound {

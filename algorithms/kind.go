@@ -80,8 +80,7 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 	}
 	for i := range rows {
 		if rows[i].Times > 1 || rows[i].Cost != nil || rows[i].Part != 0 {
-			return nil, fmt.Errorf("algorithms: row %d of %s must be released once, with the cost of its "+
-				"certificate; leave Times, Cost and Part out", i+1, name)
+			return nil, fmt.Errorf("algorithms: row %d of %s must not set Times, Cost or Part", i+1, name)
 		}
 		if rows[i].Share == 0 {
 			rows[i].Share = 1 / float64(len(rows))
@@ -106,7 +105,7 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 // are equal. For this reason an ambiguous string is quoted, and no String method is called.
 func fieldsOf(v reflect.Value) (string, error) {
 	if v.Kind() != reflect.Struct {
-		return "", fmt.Errorf("it is a %v, but must be a struct by value, because a plan cannot name the target of a pointer",
+		return "", fmt.Errorf("it is a %v, but must be a struct by value",
 			v.Kind())
 	}
 	var all []string
@@ -129,8 +128,7 @@ func fieldsOf(v reflect.Value) (string, error) {
 				return "", err
 			}
 		default:
-			return "", fmt.Errorf("field %s of %v is a %v; want bool, int, float64, string or a struct of these types, because "+
-				"a plan could not tell two values of another type apart", v.Type().Field(i).Name, v.Type(), f.Type())
+			return "", fmt.Errorf("field %s of %v is a %v; want bool, int, float64, string or a struct of these types", v.Type().Field(i).Name, v.Type(), f.Type())
 		}
 		all = append(all, v.Type().Field(i).Name+":"+text)
 	}
@@ -175,8 +173,7 @@ func (p *KindPlan) Job(r *engine.Records) Job {
 // Fits returns an error if the records do not have the shape of the plan.
 func (p *KindPlan) Fits(r *engine.Records) error {
 	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
-		return fmt.Errorf("algorithms: the plan of %s is for %d records of %d features, and each record is one row; the "+
-			"data have another shape", p.Algorithm, p.Shape.Records, p.Shape.Features)
+		return fmt.Errorf("algorithms: the data do not fit the plan of %s: %d records of %d features, one row each", p.Algorithm, p.Shape.Records, p.Shape.Features)
 	}
 	return nil
 }

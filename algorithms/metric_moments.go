@@ -56,8 +56,8 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	}
 	switch bound := problem.Bounds.FeatureNorm; {
 	case problem.LabelValues != 0 && problem.LabelLimit() > 2:
-		return bad("the moments need two classes, and the labels have up to %d values; use dpgdsc, which takes graded "+
-			"labels, or name two classes in the schema", problem.LabelLimit())
+		return bad("the moments need two classes, but the labels have up to %d values; use dpgdsc, or name two "+
+			"classes in the schema", problem.LabelLimit())
 	case problem.D > maxMetricMoments:
 		return bad("%d features are more than the limit of %d for moments; use gradient-perturbation, or fewer "+
 			"features", problem.D, maxMetricMoments)
@@ -66,7 +66,7 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	case !(a.CentreShare >= 0 && a.CentreShare < 1):
 		return bad("the share of the centre is %v, want at least 0 and below 1", a.CentreShare)
 	case !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound):
-		return bad("the clip radius is %v, want at most 2 R = %v, because no record is farther from a centre",
+		return bad("the clip radius is %v; want at most 2 R = %v, the largest distance from a centre",
 			a.ClipRadius, 2*bound)
 	}
 	kernel, err := s.Backend.PlanMoments(problem)

@@ -16,10 +16,9 @@ func (a Moments) withinGroups(s Spec) (Moments, error) {
 	p := s.Kernel.Problem()
 	switch {
 	case a.Steps != 0 || a.StepShare > 0:
-		return bad("have no logistic steps; leave the steps out")
+		return bad("take no logistic steps; leave out the steps and their budget share")
 	case a.CountShare > 0 || a.Balance > 0 || a.CentreShare > 0 || a.Centre != nil:
-		return bad("release neither the number of positives nor a centre; leave out " +
-			"the budget shares of these two releases, the share of positives and the public centre")
+		return bad("use no number of positives and no centre; leave the options of both out")
 	case a.Intervals:
 		return bad("have no intervals in this version; leave the intervals out")
 	case s.Budget.Delta == 0 && a.Second != "" && a.Second != engine.NoSecond.String():

@@ -55,8 +55,7 @@ func choosePairs(n int, c engine.Candidates, b privacy.Budget) (epsilon float64,
 	}
 	epsilon = 12 / (pairWorth * float64(n)) * math.Log(max(2, float64(len(c.Products))))
 	if need := share(epsilon); need > mostPairsShare {
-		return 0, fmt.Sprintf("the choice of pairs would need a share of %.2g of mu^2 for %d candidates, but its "+
-			"share may be at most %g", need, len(c.Products), mostPairsShare)
+		return 0, fmt.Sprintf("the choice needs %.2g of mu^2 for %d candidates, but at most %g is allowed", need, len(c.Products), mostPairsShare)
 	}
 	for share(epsilon) < leastPairsShare {
 		epsilon *= 1.001
@@ -76,9 +75,9 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	holds, ok := s.Kernel.(interface{ Holds() bool })
 	switch {
 	case len(problem.Groups) > 0:
-		return refuse("no theorem covers residuals of differences within query groups")
+		return refuse("no theorem covers it within query groups")
 	case !ok || !holds.Holds():
-		return refuse("residuals are summed only by one process on the CPU")
+		return refuse("only one process on the CPU can sum residuals")
 	case s.Budget.Delta == 0:
 		return refuse("it needs delta > 0: pure epsilon adds up over releases and leaves too little for each")
 	case problem.LabelLimit() > 2:
@@ -166,8 +165,8 @@ func (c *PairsPlan) covers(s Spec, m *MomentsPlan) error {
 		}
 		for i, b := range before {
 			if e := errs[i]; e.Positives > b.Positives || e.Sum > b.Sum || e.Second > b.Second {
-				return fmt.Errorf("algorithms: moments of %d features are computed less exactly than moments of more "+
-					"features", problem.D)
+				return fmt.Errorf("algorithms: moments of %d features have larger error bounds than moments of "+
+					"more features", problem.D)
 			}
 		}
 		before = errs

@@ -101,8 +101,8 @@ func TestPairsRefuse(t *testing.T) {
 		"need second moments":             {algorithms.Moments{Second: "none"}, big, 20000, nil},
 		"declared centre":                 {algorithms.Moments{Centre: []float64{0}}, big, 20000, nil},
 		"1 GiB":                           {algorithms.Moments{}, big, 1 << 26, nil},
-		"chooses no pairs":                {algorithms.DPGDSC{Steps: 3}, big, 20000, nil},
-		"or choose the algorithm moments": {algorithms.MomentsDescent{}, big, 20000, nil},
+		"cannot choose interactions":      {algorithms.DPGDSC{Steps: 3}, big, 20000, nil},
+		"; use moments, or name pairs in": {algorithms.MomentsDescent{}, big, 20000, nil},
 		"one process on the C":            {algorithms.Moments{}, big, 20000, nil},
 	} {
 		s := pairsSpec(t, c.n, pairCandidates(1), c.b, c.change)

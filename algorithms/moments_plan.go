@@ -84,10 +84,9 @@ func (a Moments) Plan(s Spec) (*Plan, error) {
 func (s Spec) checkMoments(name, instead string, grouped bool) error {
 	switch {
 	case s.Backend == nil:
-		return Refused(name, " plans a kernel of its own and needs Spec.Backend; use NewSpec")
+		return Refused(name, " needs Spec.Backend; use NewSpec")
 	case len(s.Kernel.Problem().Groups) > 0 && !grouped:
-		return Refused(name, " compares all records, but pairs within query groups need the moments of each "+
-			"group; use %s", instead)
+		return Refused(name, " cannot pair records within query groups; use %s", instead)
 	}
 	return nil
 }
@@ -192,7 +191,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	bound := problem.Bounds.FeatureNorm
 	if !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound) {
-		return bad("the clip radius is %v, want at most 2 R = %v, because no record is farther from a centre",
+		return bad("the clip radius is %v; want at most 2 R = %v, the largest distance from a centre",
 			a.ClipRadius, 2*bound)
 	}
 	if a.Centre != nil && !a.origin() && (len(a.Centre) != problem.D || !(normAbove(a.Centre) <= bound*(1+0x1p-30))) {
@@ -235,16 +234,15 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	switch {
 	case a.CountShare > 0 && a.Balance > 0:
-		return bad("the number of positives has a share, but the share of positives is declared; leave one of the " +
-			"two out")
+		return bad("the share of positives is declared; leave the budget share of their number out")
 	case a.CentreShare > 0 && a.Centre != nil:
-		return bad("the centre has a share, but the centre is public; leave the share or the public centre out")
+		return bad("a public centre needs no share; leave the share or the public centre out")
 	case a.SecondShare > 0 && c.Kind == engine.NoSecond:
 		return bad("second moments have a share of the budget, but no second moments are released; choose diagonal " +
 			"or full second moments")
 	case (a.Ridge > 0 || s.L2 > 0) && c.Kind == engine.NoSecond:
-		return bad("without released second moments, a ridge or an L2 term has no effect; choose diagonal or full, or leave " +
-			"the ridge and the L2 term out")
+		return bad("a ridge or an L2 term needs released second moments; choose diagonal or full, or leave ridge " +
+			"and L2 term out")
 	}
 	if err := a.checkIntervals(c.Kind, a.Steps); err != nil {
 		return bad("%w", err)
@@ -260,11 +258,11 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	// The share of an omitted release goes to the signed sum.
 	if !(c.Count+c.Centre+c.Second+c.Steps < 1) || c.Second < 0 {
-		return bad("the shares of count, centre, second moments and steps are %v, %v, %v and %v, which leaves no "+
-			"share for the signed sum; choose smaller shares", c.Count, c.Centre, c.Second, c.Steps)
+		return bad("the shares of count (%v), centre (%v), second moments (%v) and steps (%v) leave no share for "+
+			"the signed sum; lower a share", c.Count, c.Centre, c.Second, c.Steps)
 	}
 	if c.Kind == engine.FullSecond && problem.D > maxFullMoments {
-		return bad("full second moments of %d features are above the limit of %d features; choose diagonal or none",
+		return bad("there are %d features, but full second moments take at most %d; choose diagonal or none",
 			problem.D, maxFullMoments)
 	}
 	return c, nil
@@ -387,11 +385,10 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		theory += ", docs/theory.md#damped-steps"
 	}
 	if persons && m.Group > 0 {
-		theory += "; the term of two persons is the mean of the terms of the pairs of their rows, so it is in the " +
-			"convex hull of the terms of two rows: docs/theory.md#person-moments"
+		theory += "; the term of two persons is the mean of the terms of the pairs of their rows: " +
+			"docs/theory.md#person-moments"
 	} else if persons {
-		theory += "; the term of a person is the mean of the terms of its rows, so it is in the convex hull of the " +
-			"terms of a row: docs/theory.md#person-moments"
+		theory += "; the term of a person is the mean of the terms of its rows: docs/theory.md#person-moments"
 	}
 	if c := m.Pairs; c != nil {
 		rows = slices.Clone(rows)
@@ -412,7 +409,7 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		theory += ", docs/theory.md#pair-choice"
 	}
 	return released,
-		derivation + "; each certificate holds for any values of the earlier releases, and the shares of the " +
+		derivation + "; each certificate holds whatever the earlier releases were, and the shares of the " +
 			"budget are fixed beforehand, so the releases compose (" + theory + ")"
 }
 

@@ -19,36 +19,33 @@ func (p *Plan) momentsFacts() Facts {
 	if m.Gradients > 0 {
 		own.Add("gradients", m.Gradients)
 		f.Line("objective", "%s", own.Add("objective",
-			fmt.Sprintf("the objective of the loss, over records that are moved to the centre, clipped and scaled "+
-				"to norm %g",
+			fmt.Sprintf("the objective of the loss over centred records, clipped and scaled to norm %g",
 				p.Spec.Kernel.Problem().Bounds.FeatureNorm)))
 		return p.momentsReleases(f, own)
 	}
 	pairs, sum := "over all pairs", "sum, which points in the direction of the difference of the class means,"
 	if m.Group > 0 {
-		pairs = "over all pairs within query groups, with the weight 1/m in parts of m records"
+		pairs = "over all pairs within parts of query groups, weighted by 1/m in a part of m records"
 		sum = "sum of the differences within query groups,"
 	}
 	objective := fmt.Sprintf("least squares %s, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then",
 		pairs, p.Spec.L2)
 	switch {
 	case m.Classes:
-		objective = "no objective is minimised; W is computed from the moments of both classes, and W is then"
+		objective = "no objective is minimised; W is computed from the moments of both classes, then"
 	case m.Second == engine.NoSecond:
 		objective = "no objective is minimised; w is the released signed " + sum + " and w is then"
 	}
 	if m.Steps > 0 {
-		objective = fmt.Sprintf("no single loss is minimised; w starts at the minimum of the least squares over "+
-			"all pairs, (w.(x - x') - (y - y')/2)^2, and %d damped Newton-like steps on the pointwise logistic "+
-			"loss with a fixed intercept follow; w is then", m.Steps)
+		objective = fmt.Sprintf("no single loss is minimised; from the least squares over all pairs, w takes %d "+
+			"damped Newton-like steps on the pointwise logistic loss with a fixed intercept; w is then", m.Steps)
 	}
 	switch {
 	case p.Spec.Kernel.Problem().ByPerson() && m.Group > 0:
-		objective = "a record is a person; the term of two persons is the mean over pairs of their rows, and pairs " +
-			"of rows of the same person do not count: " + objective
+		objective = "a record is a person; a pair of persons counts as the mean over its pairs of rows, and rows " +
+			"of one person form no pairs: " + objective
 	case p.Spec.Kernel.Problem().ByPerson():
-		objective = "a record is a person, and the moments of a person are the means over its rows; pairs of rows " +
-			"have the weights of their persons, and pairs of rows of the same person count, too: " + objective
+		objective = "a record is a person, with the mean moments of its rows; rows of one person form pairs, too: " + objective
 	}
 	f.Line("objective", "%s", own.Add("objective",
 		fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))
@@ -77,7 +74,7 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	balance := own.AddSome("declared_share_of_positives", m.Balance)
 	of := fmt.Sprintf("the records, which are clipped to norm %.6g around the %s centre", clip, centre)
 	if m.Group > 0 {
-		of = fmt.Sprintf("the differences of records of a query, in parts of at most %d, clipped to norm %.6g",
+		of = fmt.Sprintf("the differences within parts of at most %d records of a query, clipped to norm %.6g",
 			own.Add("largest_part", m.Group), clip)
 	}
 	f.Line("moments", "%s over %s; second moments: %s", passes, of, own.Add("second_moments", m.Second.String()))
@@ -105,8 +102,7 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	}
 	switch c := m.Pairs; {
 	case c != nil:
-		f.Line("pairs", "%d of %d pairs of columns are chosen privately, based on the residuals of a model of the "+
-			"columns alone; the chosen pairs are added to the features, so there are at most %d features",
+		f.Line("pairs", "%d of %d pairs of columns are chosen privately; at most %d features in all",
 			own.Add("pairs", c.Choose), own.Add("candidates", len(c.Products)), own.Add("most_features", c.Features))
 	case m.NoPairs != "":
 		f.Line("pairs", "none are chosen: %s", own.Add("no_pairs", m.NoPairs))

@@ -15,15 +15,13 @@ const maxMomentsSteps = 20
 func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
 	switch {
 	case a.Steps < 1 || a.Steps > maxMomentsSteps:
-		return fmt.Errorf("the number of steps is %d; want at least 1 if the steps have a share of the budget, and "+
-			"at most %d",
+		return fmt.Errorf("the number of steps is %d; want 1 to %d, or neither steps nor a share for them",
 			a.Steps, maxMomentsSteps)
 	case s.Budget.Delta == 0:
 		return errors.New("steps need delta > 0: pure epsilon adds up over releases and leaves too little for each; leave " +
 			"the steps out")
 	case s.L2 > 0:
-		return errors.New("the steps support no L2 term, because the steps and their starting point minimise " +
-			"different losses; leave the L2 term or the steps out")
+		return errors.New("steps take no L2 term; leave the L2 term or the steps out")
 	case second == engine.NoSecond:
 		return errors.New("steps need second moments, but none are released; choose diagonal or full, or leave the " +
 			"steps out")

@@ -26,15 +26,13 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	}
 	switch {
 	case problem.NonZerosPerRow > 0 && problem.MaxRows() > maxMovedRecords/problem.D:
-		return nil, Refused(name, " subtracts a centre, which makes records dense, and %d dense rows of %d features are "+
-			"more than this version can keep; use gradient-perturbation or dpgdsc",
+		return nil, Refused(name, " needs dense records, and %d rows of %d features are too many; use "+
+			"gradient-perturbation or dpgdsc",
 			problem.MaxRows(), problem.D)
 	case a.Steps < 0 || a.Steps > MaxMomentsSteps:
-		return nil, Refused(name, " takes 1 to %d gradients, not %d, because each gradient gets a share of the budget; "+
-			"for more gradients, use gradient-perturbation", MaxMomentsSteps, a.Steps)
+		return nil, Refused(name, " takes 1 to %d gradients, not %d; for more gradients, use gradient-perturbation", MaxMomentsSteps, a.Steps)
 	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
-		return nil, Refused(name, " follows gradients of its own loss and cannot take the logistic steps of "+
-			"moments; leave the steps of moments out")
+		return nil, Refused(name, " takes no logistic steps; leave out the steps of moments and their share")
 	}
 	if err := ranged(name, a); err != nil {
 		return nil, err
@@ -75,11 +73,11 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	s.Kernel, m.Gradients, m.GradientNoise = kernel, rule.Steps, rows[len(rows)-1].Deviation()
 	p := &Plan{
 		Algorithm: name, Mode: s.Mode, Spec: s, own: m,
-		Schedule: Schedule{Name: fmt.Sprintf("%d over the records to sum moments, then %d to sum gradients",
+		Schedule: Schedule{Name: fmt.Sprintf("%d passes for moments, then %d for gradients",
 			m.Passes, m.Gradients),
 			Steps: m.Passes + m.Gradients},
 		Work: m.work(s).Sum(m.Gradients, pairs),
-		Aim:  Aim{apart: "starts at the model of moments and damps the noise of its gradients"},
+		Aim:  Aim{apart: "starts at the weights of moments and reduces the noise of its gradients"},
 	}
 	return p, p.promiseMoments(rows, s.constants(), m.assumption())
 }

@@ -18,7 +18,7 @@ const fewFeatures, manyRecords = 6, 8000
 func NetworkChoice(l2 *float64, n, d int, scores bool) Choice {
 	c := Choice{
 		Algorithm: GradientPerturbation{Optimizer: NetworkOptimizer()},
-		Reason:    "the model is a network, whose loss is not convex, so every gradient gets noise; Adam chooses the steps",
+		Reason:    "the loss of a network is not convex, so every gradient gets noise; Adam chooses the steps",
 	}
 	if scores && d > fewFeatures && n < manyRecords {
 		c.Reason += fmt.Sprintf("; with d > %d and n < %d a linear score (--model linear) had the higher AUC in every "+

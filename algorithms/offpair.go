@@ -44,9 +44,8 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	errors := make([]float64, n+1)
 	mean := worstMeanRoundoff(s.Kernel, n)
 	if math.IsInf(mean, 1) {
-		return nil, Refused(o.info.Name, " sums the pairs of each record with the records before it, and %s does not "+
-			"support such sums in this problem, for example in a team of processes; use gradient-perturbation or "+
-			"dpgdsc, or train in one process", s.Kernel.Method())
+		return nil, Refused(o.info.Name, " needs pairs with all earlier records, which %s does not support here; "+
+			"use gradient-perturbation or dpgdsc, or one process", s.Kernel.Method())
 	}
 	u := s.newUpdate(mean)
 	for t := max(2, schedule.BurnIn+1); t <= n; t++ {
@@ -67,9 +66,9 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 	n := s.Kernel.Problem().N
 	burn := s.printedBurnIn(o.smoothness, o.alpha)
 	if burn >= float64(n) {
-		return Schedule{}, Refused(o.info.Name, " as printed never takes a step here: its burn-in is T1 = max(ceil(16 "+
-			"L^2/alpha^2), 7) = %.0f of n = %d records (L = %.6g, alpha = %.6g), so it would return the average of random "+
-			"points with noise sigma = %.6g; %s; certified mode works", burn, n, o.smoothness, o.alpha, sigma, o.remedy(n, burn))
+		return Schedule{}, Refused(o.info.Name, " as printed never takes a step here: its burn-in is T1 = "+
+			"max(ceil(16 L^2/alpha^2), 7) = %.0f of n = %d records (L = %.6g, alpha = %.6g; noise sigma = %.6g); "+
+			"%s; certified mode works", burn, n, o.smoothness, o.alpha, sigma, o.remedy(n, burn))
 	}
 	schedule := Schedule{
 		Name: s.unsoundly("paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)",

@@ -73,14 +73,13 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 	}
 	if o.Horizon < 2 || o.Batch < 1 || o.Buffer < 0 || o.BurnIn < 0 || o.Batch >= o.Horizon ||
 		o.Reservoir && o.Buffer == 0 {
-		return Spec{}, Refused("", "a stream of at most %d records in batches of %d with a buffer of %d after a burn-in "+
-			"of %d is not possible; want at least 2 records, a smaller batch, no negative number, and a buffer if a "+
-			"reservoir is chosen",
+		return Spec{}, Refused("", "got %d records, batch %d, buffer %d and burn-in %d; want 1 <= batch < records, "+
+			"no negative number, and a buffer for a reservoir",
 			o.Horizon, o.Batch, o.Buffer, o.BurnIn)
 	}
 	if o.PerClass && (o.Reservoir || o.Buffer < 2 || o.Buffer%2 != 0) {
-		return Spec{}, Refused("", "a buffer of %d records cannot hold two classes; want an even number, with half of "+
-			"the buffer for each class, and no reservoir", o.Buffer)
+		return Spec{}, Refused("", "a buffer of %d records cannot serve two classes; want an even number and no "+
+			"reservoir", o.Buffer)
 	}
 	if o.Buffer >= o.Horizon {
 		o.Buffer, o.Reservoir, o.PerClass = 0, false, false
@@ -162,13 +161,11 @@ func checkStream(i Info, s Spec, r Reading) error {
 	whole := s.Batch == 1 && s.Buffer == 0
 	switch {
 	case s.Mode == Paper && (!whole || r != NoiseFedBack):
-		return Refused(i.Name, " as printed pairs every record with all earlier records and overwrites the iterate; "+
-			"paper mode needs batch 1, buffer 0 (all earlier records) and the default reading")
+		return Refused(i.Name, " in paper mode needs batch 1, buffer 0 (all earlier records) and the default reading")
 	case r == SecretState && (!whole || s.BurnIn > 1):
-		return Refused(i.Name, " with a secret state needs batch 1, burn-in 1 and no buffer; its certificate is the "+
-			"recursion over all earlier records")
+		return Refused(i.Name, " with a secret state needs batch 1, burn-in 1 and no buffer")
 	case r == SecretState && s.Horizon > privacy.MaxStreamOutputs:
-		return Refused(i.Name, " with a secret state is certified for at most %d records, not %d; use the other reading",
+		return Refused(i.Name, " with a secret state takes at most %d records, not %d; leave the secret state out",
 			privacy.MaxStreamOutputs, s.Horizon)
 	}
 	return nil
@@ -186,8 +183,8 @@ func planFedBack(i Info, s Spec, decay bool) (*Plan, error) {
 		return nil, err
 	}
 	p.descend(p.Noise().NoiseNorm(s.coordinates()), decay)
-	return p, p.finish("noise is fed back: each update releases one noisy mean gradient, and everything else is computed "+
-		"from these gradients", nil)
+	return p, p.finish("each update releases one noisy mean gradient, and everything else is computed from these "+
+		"gradients", nil)
 }
 
 // descend sets the step sizes and the regret bound of online gradient descent with unbiased gradients. noise is
@@ -260,8 +257,8 @@ func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
 	}
 	p.stream().last = scale[p.Schedule.Steps+1]
 	p.stream().release = func(o *Online) ([]float64, error) { return o.secret(scale[o.updates+1]) }
-	return p, p.finish("the noiseless iterate is secret: it is never released, and a saved state of the stream must be "+
-		"kept as private as the records", nil)
+	return p, p.finish("the noiseless iterate is never released, and a saved state of the stream is kept as "+
+		"private as the records", nil)
 }
 
 // finish fills in the guarantee of the releases and the sums over all updates.

@@ -177,7 +177,7 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 		!spec.PerClass && len(state.Held) != min(state.Count-fresh, o.cap) ||
 		len(state.Held) > min(state.Count-fresh, o.cap) ||
 		len(state.Held) == 0 && state.Count > fresh || len(state.X) != len(rows)*d || len(state.Y) != len(rows) {
-		return nil, errors.New("algorithms: the saved state is damaged: its sizes contradict its numbers")
+		return nil, errors.New("algorithms: the saved state is damaged: its sizes or numbers do not fit")
 	}
 	used := make([]bool, o.rows)
 	for i, r := range rows {
@@ -187,7 +187,7 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 			place = (state.Count - len(rows) + i) % o.rows
 		}
 		if r < 0 || int(r) >= o.rows || used[r] || int(r) != place {
-			return nil, errors.New("algorithms: the saved state is damaged: its rows are not the rows of a buffer")
+			return nil, errors.New("algorithms: the saved state is damaged: the buffer has wrong rows")
 		}
 		used[r] = true
 		copy(o.x[int(r)*d:], state.X[i*d:(i+1)*d])

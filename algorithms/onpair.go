@@ -108,9 +108,9 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string,
 	l := math.Log(1 / s.Budget.Delta)
 	root := s.Budget.Epsilon / (math.Sqrt(l+s.Budget.Epsilon) + math.Sqrt(l)) // the square root of rho
 	if burn >= float64(n) {
-		return nil, Refused(i.Name, " as printed never takes a step here: its burn-in is T1 = max(ceil(16 L^2/alpha^2), 7) "+
-			"= %.0f of n = %d records (L = %.6g, alpha = %.6g), so it would output random points only; at t = n, n - T1 = 1 "+
-			"its formula gives sigma = %.6g; %s; certified mode works", burn, n, smooth, alpha,
+		return nil, Refused(i.Name, " as printed never takes a step here: its burn-in is T1 = max(ceil(16 "+
+			"L^2/alpha^2), 7) = %.0f of n = %d records (L = %.6g, alpha = %.6g; sigma = %.6g at n - T1 = 1); %s; "+
+			"certified mode works", burn, n, smooth, alpha,
 			math.Sqrt(32)*lipschitz/(alpha*float64(n)*root), remedy(burn))
 	}
 	s.BurnIn = int(burn)

@@ -176,7 +176,7 @@ func (o Optimizer) Steps(name string, length, count int, eta float64, noise priv
 // Check returns an error wrapping ErrAssumption if Steps would refuse the Optimizer.
 func (o Optimizer) Check(name string) error {
 	if o.Tail > 0 {
-		return Refused(name, " returns its last iterate, so leave out the share that is averaged")
+		return Refused(name, " returns its last iterate; leave the tail average out")
 	}
 	return o.validate(name)
 }

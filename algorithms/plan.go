@@ -85,8 +85,8 @@ func (p *Plan) PromiseOneRecord(c privacy.Certificate, noise privacy.Mechanism, 
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	g := s.Records(pr.PersonRows).Guarantee(p.Certificate().Released()+" with "+p.Noise().Name()+" noise", "",
-		fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema "+
-			"(ranges, categories) and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm,
+		fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the "+
+			"schema and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm,
 			pr.Bounds.LabelAbs, pr.Radius, s.L2),
 		rests)
 	if len(pr.Groups) > 0 {
@@ -94,7 +94,7 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 		if pr.ByPerson() {
 			unit = "person"
 		}
-		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of the %d query groups each %[2]s belongs to; a "+
+		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of %d query groups a %[2]s is in; a "+
 			"replaced %[2]s stays in its group", len(pr.Groups), unit))
 	}
 	g.Warnings = s.unsoundWarning()

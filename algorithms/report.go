@@ -99,13 +99,13 @@ func (p *Plan) noiseFacts(f *Facts) {
 	if part := p.Releases.main().Part; part > 0 {
 		size = fmt.Sprintf("in epoch %d, which has the largest privacy cost of all epochs, %s", part, size)
 	}
-	f.Line("noise", "%s, exact, on a grid of %.3g; sensitivity %.6g, including rounding error (relative %.2g)%s", size,
+	f.Line("noise", "%s, exact on a grid of %.3g; sensitivity %.6g with rounding (relative %.2g)%s", size,
 		f.AddSome("grid", p.Noise().GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	// ratio is the root mean square norm of the noise in the model, divided by the radius.
 	if ratio := p.modelNoise() / p.Spec.Kernel.Problem().Radius; !math.IsInf(ratio, 1) &&
 		f.AddSome("noise_to_radius", ratio).(float64) > 1 && p.leastSignal() == 0 {
-		f.Line("", "the noise is about %.2g times the radius of the model's domain: expect a model near chance; more "+
-			"records, a larger epsilon or fewer features would help", ratio)
+		f.Line("", "the noise is about %.2g times the model's radius, so expect a model near chance; use more "+
+			"records, a larger epsilon or fewer features", ratio)
 	}
 }
 
@@ -120,7 +120,7 @@ func (r *streamRule) facts(p *Plan, to *Facts) {
 	f.Add("buffer", s.Buffer) // 0: all earlier records
 	f.AddSome("reservoir", s.Reservoir)
 	f.AddSome("per_class", s.PerClass)
-	text := fmt.Sprintf("one release after every %d records; the first %d records only fill the buffer; %s",
+	text := fmt.Sprintf("one release after every %d records; the first %d only fill the buffer; %s",
 		batch, s.BurnIn, f.Add("pairing", s.bufferText()))
 	if says := f.AddSome("reading", r.says); says != "" {
 		text += fmt.Sprint("; ", says)

@@ -24,8 +24,8 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 		bind = o.Team.Bind
 		digest = func(ctx context.Context, format string) (string, error) {
 			if format == oldCheckpoint && records.IsShard() {
-				return "", fmt.Errorf("%w: an earlier version wrote the checkpoint, and a team cannot compare such a checkpoint "+
-					"with its records; resume the run in one process", ErrCheckpoint)
+				return "", fmt.Errorf("%w: a team cannot check the checkpoint of an earlier version; resume the "+
+					"run in one process", ErrCheckpoint)
 			}
 			if format == oldCheckpoint {
 				return hashRecords(records, format), nil
@@ -74,12 +74,12 @@ func embedsAlgorithm(a Algorithm) bool {
 // release before its end, or it returns other values besides weights.
 func CheckTried(a Algorithm, p *Plan) error {
 	if m := p.Moments(); m != nil && m.Pairs != nil {
-		return errors.New("algorithms: a search or a curve uses only the weights of the features, but the schema has " +
-			"choose_interactions; leave choose_interactions out, or name pairs in interactions")
+		return errors.New("algorithms: a search or a curve cannot use choose_interactions; leave " +
+			"choose_interactions out, or name pairs in interactions")
 	}
 	if m, ok := a.(interface{ appends() bool }); ok && m.appends() {
-		return errors.New("algorithms: moments appends standard errors, log odds or the noise of blocks to its weights, but " +
-			"a search or a curve uses only the weights of the features; leave Intervals, LogOdds and Blocks out")
+		return errors.New("algorithms: a search or a curve uses weights of features only; leave Intervals, LogOdds " +
+			"and Blocks out")
 	}
 	if i := a.Info(); !i.Withholds || embedsAlgorithm(a) {
 		return fmt.Errorf("algorithms: %s may reveal a release before its end, so a search or a curve cannot use it",

@@ -61,7 +61,7 @@ func (s Spec) gradientDescent(steps int, eta float64, pairs engine.Pairs) privac
 // planParts plans the kernel for sums over parts of the records. sizes are the sizes of the parts.
 func (s *Spec) planParts(name string, sizes ...int) (err error) {
 	if s.Backend == nil {
-		return Refused(name, " plans a kernel for parts of the records and needs Spec.Backend; use NewSpec")
+		return Refused(name, " needs Spec.Backend; use NewSpec")
 	}
 	s.Kernel, err = engine.Parts{Backend: s.Backend, Sizes: sizes}.Plan(s.Kernel.Problem())
 	return err

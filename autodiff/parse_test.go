@@ -87,7 +87,7 @@ func TestParseErrors(t *testing.T) {
 		{"clip(u, 0, 1)", 1, "did you mean clamp?"},
 		{"marign - u", 1, "did you mean margin?"},
 		{"1 - U", 5, "did you mean u?"},
-		{"x + 1", 1, "the variable is u"},
+		{"x + 1", 1, "use u for the variable"},
 		{"exp + 1", 1, "write exp(x)"},
 		{"exp()", 1, "0 arguments"},
 		{"exp(u, u)", 1, "2 arguments"},

@@ -75,8 +75,8 @@ func (p Problem) Validate() error {
 	case p.Loss == nil:
 		return errors.New("engine: Problem.Loss is nil; choose a loss such as Logistic{}")
 	case p.Loss.ParamDim(p.D) > maxParams:
-		return fmt.Errorf("engine: a model of %d features has %d parameters, but at most %d are allowed; choose "+
-			"fewer features or a loss of scores", p.D, p.Loss.ParamDim(p.D), maxParams)
+		return fmt.Errorf("engine: %d features need %d parameters, want at most %d; choose fewer features or a "+
+			"loss for scores", p.D, p.Loss.ParamDim(p.D), maxParams)
 	case !(p.Radius >= smallestScale && p.Radius <= largestScale):
 		return fmt.Errorf("engine: Problem.Radius is %v, want between 2^-500 and 2^500", p.Radius)
 	case !(p.Bounds.FeatureNorm >= smallestScale && p.Bounds.FeatureNorm <= largestScale):
@@ -125,8 +125,8 @@ func (p Problem) FitsShard(r *Records) error {
 		return fmt.Errorf("engine: a row stores more features than Problem.NonZerosPerRow = %d allows", p.NonZerosPerRow)
 	}
 	if limit := p.LabelLimit(); limit < p.MaxRows() && r.MoreLabelsThan(limit) {
-		return fmt.Errorf("engine: the records have more than %d different labels, the limit of Problem.LabelValues; "+
-			"raise LabelValues, or set it to engine.AnyLabels for graded labels", limit)
+		return fmt.Errorf("engine: the records have more than %d different labels; raise Problem.LabelValues, or "+
+			"set engine.AnyLabels for graded labels", limit)
 	}
 	return nil
 }
@@ -251,8 +251,8 @@ func (p Problem) validatePersons() error {
 		return fmt.Errorf("engine: Problem.PersonRows is %d, but it must be the largest number of rows of a person, "+
 			"or 0 if each row is a record", p.PersonRows)
 	case p.PersonRows > 0 && p.N > math.MaxInt32/p.PersonRows:
-		return fmt.Errorf("%w: there are %d persons with up to %d rows each, but all persons together must have "+
-			"fewer than 2^31 rows; declare a smaller cap (max_rows_per_person)", ErrUnsupported, p.N, p.PersonRows)
+		return fmt.Errorf("%w: %d persons with up to %d rows each may have 2^31 rows or more; declare a smaller "+
+			"max_rows_per_person", ErrUnsupported, p.N, p.PersonRows)
 	}
 	return nil
 }
@@ -263,8 +263,8 @@ func (p Problem) validatePersons() error {
 func (p Problem) fitsPersons(r *Records) error {
 	switch {
 	case p.ByPerson() != r.ByPerson():
-		return fmt.Errorf("engine: the problem and the records must both have persons, or both have none: the "+
-			"problem allows up to %d rows a person (0 means no persons), and whether the records have persons is %t",
+		return fmt.Errorf("engine: Problem.PersonRows is %d, but ByPerson of the records is %t; want persons in "+
+			"both or in neither",
 			p.PersonRows, r.ByPerson())
 	case r.mostRows() > p.PersonRows:
 		return fmt.Errorf("engine: a person has more than the %d rows of Problem.PersonRows", p.PersonRows)

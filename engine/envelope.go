@@ -52,8 +52,8 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 	for range 8 {
 		wide, err := BoundsOn(of, lo-reach, hi+reach)
 		if err != nil {
-			return nil, fmt.Errorf("%w; its Moreau envelope needs phi up to a distance mu sup |phi'| = %.3g beyond "+
-				"the margins; choose a smaller mu", err, reach)
+			return nil, fmt.Errorf("%w; the Moreau envelope needs phi %.3g beyond the range of the margins; choose "+
+				"a smaller mu", err, reach)
 		}
 		if wide.Convex {
 			b = wide
@@ -73,12 +73,12 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 		modulus = 1 - mu*b.Curvature*(1+0x1p-40)
 	}
 	if !(modulus >= 0.5) {
-		return nil, fmt.Errorf("engine: the Moreau envelope of %s with mu = %v is not unique: phi is not convex on [%g, %g] "+
-			"and its slope changes faster than 1/(2 mu); choose a smaller mu or a convex loss", of.Name(), mu, lo, hi)
+		return nil, fmt.Errorf("engine: the Moreau envelope of %s with mu = %v is not unique on [%g, %g]; choose a "+
+			"smaller mu or a convex loss", of.Name(), mu, lo, hi)
 	}
 	if math.IsInf(b.SlopeError, 1) {
-		return nil, fmt.Errorf("engine: no bound is proved for the error of computing the slope of %s, and its Moreau "+
-			"envelope needs such a bound; choose another formula", of.Name())
+		return nil, fmt.Errorf("engine: the computed slope of %s has no proved error bound; choose another formula "+
+			"for a Moreau envelope", of.Name())
 	}
 	e := &Envelope{of: of, mu: mu, lo: lo, hi: hi, from: lo - reach, to: hi + reach, within: b}
 	size := max(math.Abs(lo), math.Abs(hi)) + reach

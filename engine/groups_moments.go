@@ -167,8 +167,7 @@ func (e *groupMomentsEvaluator) Sum(ctx context.Context, dst []float64, q Query)
 		return err
 	}
 	if !q.Signed || q.Offset != 0 || q.Centre != nil || q.Class != 0 || q.W != nil {
-		return errors.New("engine: a query for moments of query groups must set Signed, and must leave Offset, " +
-			"Centre, Class and W unset")
+		return errors.New("engine: moments of query groups need Signed; leave Offset, Centre, Class and W unset")
 	}
 	clear(dst)
 	part := make([]float64, len(dst))

@@ -105,8 +105,7 @@ func (c Constants) Validate() error {
 	case !finite(c.PairDiameter):
 		return fmt.Errorf("engine: the pair diameter Dg is %v, but it must be positive and finite", c.PairDiameter)
 	case c.PairDiameter > 2*c.Lipschitz*(1+0x1p-40): // Dg and G are rounded up
-		return fmt.Errorf("engine: the pair diameter Dg = %g exceeds 2 G = %g, but two gradients of norm at most G "+
-			"are at most 2 G apart; lower Dg or raise G", c.PairDiameter, 2*c.Lipschitz)
+		return fmt.Errorf("engine: the pair diameter Dg = %g exceeds 2 G = %g; lower Dg or raise G", c.PairDiameter, 2*c.Lipschitz)
 	}
 	return nil
 }
@@ -132,8 +131,8 @@ func (c Constants) Assert(a Assertion) (Constants, error) {
 	}
 	if a.Smoothness != nil {
 		if math.IsInf(c.Smoothness, 1) {
-			return c, errors.New("engine: the loss is not smooth, or the error of its computed slope has no proved " +
-				"bound, so a stated L cannot make a descent stable; leave L out")
+			return c, errors.New("engine: the loss is not smooth, or its computed slope has no proved error bound; " +
+				"leave L out")
 		}
 		c.Smoothness = *a.Smoothness
 		if math.IsInf(c.Smoothness, 0) {

@@ -97,8 +97,7 @@ func (q Query) Validate(d int, b Bounds) error {
 	case !(q.Offset >= -1 && q.Offset <= 1):
 		return fmt.Errorf("engine: Query.Offset is %v, want between -1 and 1", q.Offset)
 	case q.Class != 0 && q.Class != 1 && q.Class != -1, q.Class != 0 && (q.Signed || q.W != nil):
-		return fmt.Errorf("engine: Query.Class is %v, but it must be 0, 1 or -1; if Signed or W is set, Class must "+
-			"be 0", q.Class)
+		return fmt.Errorf("engine: Query.Class is %v; want 0, 1 or -1, and 0 with Signed or W", q.Class)
 	case q.Signed && q.W != nil:
 		return errors.New("engine: Query has both W and Signed; set only one of the two")
 	case q.W != nil && len(q.W) != d:

@@ -53,8 +53,7 @@ func AdoptRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 		return nil, err
 	}
 	if len(x) != len(y)*d {
-		return nil, fmt.Errorf("engine: NewRecords: there are %d feature values for %d labels of %d features, but "+
-			"there must be %d", len(x), len(y), d, len(y)*d)
+		return nil, fmt.Errorf("engine: NewRecords: %d feature values for %d records of %d features; want %d", len(x), len(y), d, len(y)*d)
 	}
 	return adopt(x, y, d, b), nil
 }
@@ -93,9 +92,8 @@ func NewSparseRecords(start []int64, index []int32, value, y []float64, d int, b
 	}
 	n := len(y)
 	if len(start) != n+1 || start[0] != 0 || start[n] != int64(len(value)) || len(index) != len(value) {
-		return nil, fmt.Errorf("engine: NewSparseRecords: the row offsets must be %d numbers from 0 to %d, the "+
-			"number of values, and there must be as many columns as values; there are %d offsets, %d values, %d "+
-			"columns", n+1, len(value), len(start), len(value), len(index))
+		return nil, fmt.Errorf("engine: NewSparseRecords: want %d row offsets from 0 to %d, and as many columns as "+
+			"values; there are %d offsets, %d values, %d columns", n+1, len(value), len(start), len(value), len(index))
 	}
 	for i := 0; i < n; i++ {
 		if start[i+1] < start[i] || start[i+1] > int64(len(value)) {

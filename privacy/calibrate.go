@@ -113,8 +113,8 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 		return nil, errors.New("privacy: calibrating noise: Poisson batches need Gaussian noise; choose delta > 0")
 	}
 	if c.joint() {
-		return nil, errors.New("privacy: calibrating noise: a joint certificate of several releases bounds their L2 norm, " +
-			"which gives no pure epsilon; choose delta > 0")
+		return nil, errors.New("privacy: calibrating noise: a joint certificate of several releases gives no pure " +
+			"epsilon; choose delta > 0")
 	}
 	if err := (Budget{Epsilon: epsilon}).Validate(); err != nil {
 		return nil, err

@@ -29,8 +29,8 @@ func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]
 		return nil, err
 	}
 	if len(certificates) == 0 || len(certificates) != len(shares) {
-		return nil, errors.New("privacy: calibrating noise: there must be at least one release, and every release " +
-			"needs a share of the budget")
+		return nil, errors.New("privacy: calibrating noise: want at least one release, and a share of the budget " +
+			"for each")
 	}
 	var sum float64
 	for i, c := range certificates {

@@ -194,8 +194,8 @@ func (c Certificate) Equal(o Certificate) bool { return c == o }
 
 func newCertificate(exact, total float64, released, derivation string) (Certificate, error) {
 	if !(exact > 0) || !(total >= exact) || math.IsInf(total, 0) {
-		return Certificate{}, fmt.Errorf("privacy: the sensitivity of %s is %v in exact and %v in computed "+
-			"numbers, but both must be positive and finite; a step size, bound or constant overflows or is zero",
+		return Certificate{}, fmt.Errorf("privacy: the sensitivity of %s is %v (%v with rounding errors), want "+
+			"positive and finite; check step size, bounds and constants",
 			released, exact, total)
 	}
 	return Certificate{exact: exact, total: total, derivation: derivation, released: released}, nil

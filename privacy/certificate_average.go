@@ -46,9 +46,9 @@ func (g AverageDescent) Certify() (Certificate, error) {
 	exact = min(round.Up(exactSum/steps, 1), g.Diameter)
 	total = round.Up(min(round.Up(totalSum/steps, 1), g.Diameter)+2*g.OutputError, 2)
 	certified, err := newCertificate(exact, total, "average iterate of projected gradient descent",
-		fmt.Sprintf("the sensitivity is the mean over t of delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam "+
-			"C); c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, "+
-			"diam C = %.6g (docs/theory.md#average; [Xue21] Lemma 7, tightened)",
+		fmt.Sprintf("the sensitivity is the mean of delta_t over T steps (docs/theory.md#average): delta_t = min(c "+
+			"delta_(t-1) + p Dg eta + 2 rho, diam C), c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g, T = %d, rho = "+
+			"%.3g, diam C = %.6g",
 			c, g.PairDiameter, g.StepSize, g.PairFraction, g.Steps, g.UpdateError, g.Diameter))
 	return stated("average", g, certified, err)
 }

@@ -24,13 +24,12 @@ type ClusterSums struct {
 // Checked by Coq: Classes.cluster_sums.
 func (s ClusterSums) Certify() (Certificate, error) {
 	if s.Clusters < 1 || s.Dim < 1 || s.Levels < 1 || s.Levels > 1<<26 {
-		return Certificate{}, fmt.Errorf("%w: there are %d clusters, %d coordinates and %d levels, but there must "+
-			"be at least 1 of each and at most 2^26 levels", errCertificate, s.Clusters, s.Dim, s.Levels)
+		return Certificate{}, fmt.Errorf("%w: there are %d clusters, %d coordinates and %d levels; want at least 1 "+
+			"of each, and at most 2^26 levels", errCertificate, s.Clusters, s.Dim, s.Levels)
 	}
 	exact := 2 * float64(s.Levels)
 	c, err := newCertificate(exact, exact, "numbers and sums of records by cluster",
-		fmt.Sprintf("if the replaced record stays in its cluster, one sum moves by 2R; if the record goes to "+
-			"another cluster, the vector moves by a distance whose square is R^2 + R^2 + 2 R^2; R = %d levels "+
+		fmt.Sprintf("a replaced record moves the vector by at most 2R, also if its cluster changes; R = %d levels "+
 			"(docs/theory.md#cluster-sums)", s.Levels))
 	return stated("cluster-sums", s, c, err)
 }

@@ -40,17 +40,15 @@ type LastIterate struct {
 func (l LastIterate) Certify() (Certificate, error) {
 	err := errors.Join(l.validate(), positive("step size", l.StepSize), nonNegative("update error", l.UpdateError),
 		refuse(!(l.PairFraction > 0 && l.PairFraction <= 1) || l.Steps < 1 || l.Coordinates < 1,
-			"the fraction of the pairs is %v, with %d steps and %d coordinates, "+
-				"but the fraction must be in (0, 1], and there must be at least 1 step and 1 coordinate", l.PairFraction, l.Steps,
+			"the fraction of pairs is %v, with %d steps and %d coordinates; want a fraction in (0, 1], and at "+
+				"least 1 step and coordinate", l.PairFraction, l.Steps,
 			l.Coordinates),
 		refuse(math.IsInf(l.Diameter, 1), "the diameter must be finite"))
 	if f, _ := math.Frexp(l.Grid); f != 0.5 {
-		err = errors.Join(err, fmt.Errorf("%w: the grid of the state is %v, but must be a power of two, because "+
-			"the proof that the state hides the earlier states needs a grid", errCertificate, l.Grid))
+		err = errors.Join(err, fmt.Errorf("%w: the grid of the state is %v, want a power of two", errCertificate, l.Grid))
 	}
 	if limit := l.StepSize * (l.Smoothness + 2*l.StrongConvexity) * (1 + 0x1p-50); !(limit <= 2) {
-		err = errors.Join(err, fmt.Errorf("%w: step size %v exceeds 2/(L + 2 alpha) = %v, and a longer step can expand "+
-			"distances", errCertificate, l.StepSize, 2/(l.Smoothness+2*l.StrongConvexity)))
+		err = errors.Join(err, fmt.Errorf("%w: step size %v exceeds 2/(L + 2 alpha) = %v", errCertificate, l.StepSize, 2/(l.Smoothness+2*l.StrongConvexity)))
 	}
 	if err != nil {
 		return Certificate{}, err
@@ -68,11 +66,9 @@ func (l LastIterate) Certify() (Certificate, error) {
 	total := max(exact, account.ConvergentSensitivity(h.gap, h.contraction, h.diameter, h.steps))
 	c, err := newCertificate(exact, total,
 		"last iterate of noisy projected gradient descent",
-		fmt.Sprintf("all iterates except the last stay secret; each step multiplies the distance between two runs "+
-			"by at most c = %.9g and then adds at most s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g; the distance "+
-			"never exceeds D = %.6g; the convergent bound gives mu, and the sensitivity is sigma mu; here Dg = "+
-			"%.6g, eta = %.6g, one record is in the share p = %.6g of the pairs, T = %d, rho = %.3g, and the grid "+
-			"is h = %.3g (docs/theory.md#hidden-iterates)",
+		fmt.Sprintf("all iterates except the last stay secret; a step takes two runs at distance r to at most "+
+			"min(c r + s, D), with c = %.9g, s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, D = %.6g, Dg = %.6g, eta = "+
+			"%.6g, p = %.6g, T = %d, rho = %.3g and h = %.3g (docs/theory.md#hidden-iterates)",
 			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.PairFraction, l.Steps, l.UpdateError, l.Grid))
 	c.form = h
 	return stated("hidden-iterates", l, c, err)

@@ -84,8 +84,7 @@ type GradientDescent struct {
 func (g GradientDescent) Certify() (Certificate, error) {
 	if err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError),
 		refuse(!(g.PairFraction > 0 && g.PairFraction <= 1) || g.Steps < 1,
-			"the fraction of the pairs is %v and the number of steps is %d, but "+
-				"the fraction must be in (0, 1] and there must be at least 1 step", g.PairFraction, g.Steps)); err != nil {
+			"the fraction of the pairs is %v, with %d steps; want a fraction in (0, 1] and at least 1 step", g.PairFraction, g.Steps)); err != nil {
 		return Certificate{}, err
 	}
 	c := g.contraction(g.StepSize)
@@ -99,8 +98,8 @@ func (g GradientDescent) Certify() (Certificate, error) {
 		}
 	}
 	certified, err := newCertificate(exact, total, "last iterate of projected gradient descent",
-		fmt.Sprintf("the sensitivity is delta_T, where delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C); c "+
-			"= %.9g, Dg = %.6g, eta = %.6g, p = %.6g of the pairs contain one record, T = %d, rho = %.3g, diam C = "+
+		fmt.Sprintf("the sensitivity is delta_T, with delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C); c = "+
+			"%.9g, Dg = %.6g, eta = %.6g, p = %.6g (share of pairs with one record), T = %d, rho = %.3g, diam C = "+
 			"%.6g (docs/theory.md#recursion; [Xue21] Lemma 1, tightened)",
 			c, g.PairDiameter, g.StepSize, g.PairFraction, g.Steps, g.UpdateError, g.Diameter))
 	return stated("recursion", g, certified, err)

@@ -57,13 +57,12 @@ func (s ClassPairSum) CountWeight() float64 {
 func (s ClassPairSum) Certify() (Certificate, error) {
 	// beyond these limits 2 L (n-1) would be rounded
 	if err := errors.Join(refuse(s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20,
-		"a sum over pairs of classes has %d records and %d levels, but needs "+
-			"2 to 2^31 records and 1 to 2^20 levels", s.Records, s.Levels),
+		"a sum over pairs has %d records and %d levels; want 2 to 2^31 records and 1 to 2^20 levels", s.Records, s.Levels),
 		nonNegative("error of a sum over pairs", s.Error)); err != nil {
 		return Certificate{}, err
 	}
-	why := fmt.Sprintf("one record is in at most n - 1 = %d pairs of records of different classes, and the term of "+
-		"each pair is at most %d in magnitude",
+	why := fmt.Sprintf("a record is in at most n - 1 = %d pairs of different classes, and each adds at most %d in "+
+		"magnitude",
 		s.Records-1, s.Levels)
 	length := 1
 	if s.Counted {
@@ -125,8 +124,7 @@ func (r RightCounts) Certify() (Certificate, error) {
 	}
 	return evaluationCertificate(r, exact, 2*r.Error, r.Manhattan, r.Classifiers,
 		"numbers of records that are classified correctly",
-		fmt.Sprintf("each of %d classifiers classifies one record correctly or not, so each number moves by at "+
-			"most 1", r.Classifiers), "cell-counts")
+		fmt.Sprintf("a record counts at most once for each of %d classifiers, so each number moves by at most 1", r.Classifiers), "cell-counts")
 }
 
 // ScoreSum describes the sum of one integer for each record. The integers are in a fixed interval of

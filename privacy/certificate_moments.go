@@ -75,8 +75,8 @@ func (s ClassSums) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	return momentCertificate(s, 2*s.Radius, 2*s.Error, "sums of both classes with sqrt(2) R times the number of positives",
-		fmt.Sprintf("if the record stays in its class, one sum moves by 2R; if it changes the class, the squared "+
-			"move is R^2 + R^2 + 2 R^2; R = %.6g", s.Radius), "class-sums")
+		fmt.Sprintf("a replaced record moves the vector by at most 2R, also if its class changes: R^2 + R^2 + 2 "+
+			"R^2 = (2R)^2; R = %.6g", s.Radius), "class-sums")
 }
 
 // SecondMomentSum describes the sum of x x^T in isometric coordinates, or the diagonal of this sum. If
@@ -210,8 +210,8 @@ func (s ResidualScores) Certify() (Certificate, error) {
 			errCertificate, s.Levels)
 	}
 	c, err := newCertificate(2*float64(s.Levels), 2*float64(s.Levels), "choice of pairs",
-		fmt.Sprintf("a score is the norm, rounded down, of a sum of integer vectors; each vector has norm at most "+
-			"N = %d, so a score moves by at most 2 N (docs/theory.md#pair-choice)", s.Levels))
+		fmt.Sprintf("a score is the floor of the norm of a sum of integer vectors of norm at most N = %d, so it "+
+			"moves by at most 2 N (docs/theory.md#pair-choice)", s.Levels))
 	return stated("pair-choice", s, c, err)
 }
 

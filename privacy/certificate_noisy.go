@@ -58,8 +58,8 @@ func (g MeanGradient) Certify() (Certificate, error) {
 		released = fmt.Sprintf("mean pair gradient of every step, within %d records drawn from %d", g.Batch, g.Records)
 	}
 	c, err := newCertificate(exact, round.Up(exact+2*g.Error, 2), released,
-		fmt.Sprintf("given the earlier releases, a mean gradient moves by at most p Dg + 2 rho; Dg = %.6g, p = %.6g of the "+
-			"pairs contain one record, rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter, g.PairFraction, g.Error))
+		fmt.Sprintf("given the earlier releases, a mean gradient moves by at most p Dg + 2 rho; Dg = %.6g, p = "+
+			"%.6g (share of pairs with one record), rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter, g.PairFraction, g.Error))
 	if g.Batch > 0 {
 		c.form = subsetOf{batch{size: g.Batch, records: g.Records}}
 	}

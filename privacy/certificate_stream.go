@@ -121,8 +121,8 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 		case s.Reservoir:
 			kept = fmt.Sprintf("a reservoir of %d records", s.Buffer)
 		case s.PerClass:
-			kept = fmt.Sprintf("the last %d records of each class, where the factor p = %.6g covers the changes "+
-				"that one record makes in the buffers of both classes", s.Buffer/2, s.exchanged())
+			kept = fmt.Sprintf("the last %d records of each class, where p = %.6g covers one record's changes in "+
+				"both buffers", s.Buffer/2, s.exchanged())
 		}
 	}
 	horizon := fmt.Sprintf("n = %d", s.Horizon)
@@ -131,12 +131,11 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	}
 	ratio := exact / s.PairDiameter
 	released, what, source := "every iterate of pairwise online descent",
-		"later updates start from noisy iterates; given the earlier releases, an update moves by s_b(k) = Dg "+
-			"u_k(b) + 2 rho", "docs/theory.md#pairwise-stream"
+		"given the earlier releases, update b moves by s_b(k) = Dg u_k(b) + 2 rho", "docs/theory.md#pairwise-stream"
 	if s.Factor != nil {
 		released, source = "every noisy prefix sum of pairwise gradients", "docs/theory.md#prefix-sums"
-		what = fmt.Sprintf("given the earlier releases, row b of C g moves by s_b(k) = Dg (C u_k)_b + 2 rho, where "+
-			"C is the Toeplitz factor of %d exponentials", len(s.Factor.Decay))
+		what = fmt.Sprintf("given the earlier releases, row b of C g (Toeplitz factor C of %d exponentials) moves "+
+			"by s_b(k) = Dg (C u_k)_b + 2 rho", len(s.Factor.Decay))
 	}
 	later := "1/D_t"
 	if s.PerClass {
@@ -173,12 +172,11 @@ func (s PairwiseStream) validate() error {
 	err := errors.Join(positive("pair diameter Dg", s.PairDiameter), nonNegative("roundoff", s.Roundoff))
 	switch {
 	case s.Batch < 1 || s.BurnIn < 1 || s.Buffer < 0 || s.Horizon < 0:
-		err = errors.Join(err, fmt.Errorf("%w: batch is %d, burn-in is %d, buffer is %d and horizon is %d; batch "+
-			"and burn-in must be at least 1, and no number may be negative",
+		err = errors.Join(err, fmt.Errorf("%w: batch is %d and burn-in %d, want at least 1; buffer is %d and "+
+			"horizon %d, want at least 0",
 			errCertificate, s.Batch, s.BurnIn, s.Buffer, s.Horizon))
 	case s.Horizon == 0 && (s.Roundoff > 0 || s.Weights != nil || s.Reservoir || s.PerClass):
-		err = errors.Join(err, fmt.Errorf("%w: with roundoff, weights, a reservoir or buffers per class, the bound "+
-			"grows with the number of records; declare a public maximum of this number", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: Roundoff, Weights, Reservoir and PerClass need a positive Horizon", errCertificate))
 	case s.Horizon > 0 && s.Updates() < 1:
 		err = errors.Join(err, fmt.Errorf("%w: %d records with a burn-in of %d leave too few records for one "+
 			"update of %d records", errCertificate, s.Horizon, s.BurnIn, s.Batch))
@@ -189,11 +187,10 @@ func (s PairwiseStream) validate() error {
 		err = errors.Join(err, fmt.Errorf("%w: a reservoir needs a positive Buffer", errCertificate))
 	case s.PerClass && (s.Buffer < 2 || s.Buffer%2 != 0 || s.Reservoir || !(s.Lipschitz > 0) ||
 		math.IsInf(s.Lipschitz, 0)):
-		err = errors.Join(err, fmt.Errorf("%w: buffers per class need an even Buffer of at least 2 records, no reservoir, "+
-			"and the Lipschitz constant G; Buffer is %d and G is %v", errCertificate, s.Buffer, s.Lipschitz))
+		err = errors.Join(err, fmt.Errorf("%w: PerClass needs an even Buffer of at least 2 (is %d), a positive "+
+			"finite Lipschitz (is %v) and no Reservoir", errCertificate, s.Buffer, s.Lipschitz))
 	case s.Factor != nil && (s.Horizon == 0 || s.Weights != nil):
-		err = errors.Join(err, fmt.Errorf("%w: a Toeplitz factor needs a public maximum of the number of records, "+
-			"and cannot be combined with weights", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: a Toeplitz factor needs a positive Horizon and no Weights", errCertificate))
 	case s.Weights != nil && len(s.Weights) != s.Updates():
 		err = errors.Join(err, fmt.Errorf("%w: %d weights for %d updates", errCertificate, len(s.Weights), s.Updates()))
 	}

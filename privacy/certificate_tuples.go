@@ -62,9 +62,8 @@ func (b TupleBatches) describe(c Certificate, total string) Certificate {
 		norm = "L1"
 	}
 	c.released = "mean clipped tuple gradient of every batch"
-	c.derivation = fmt.Sprintf("the %s of the %s sensitivities of all %d epochs; the sensitivity of an epoch is at most "+
-		"2 h/|B| + 2 rho, because an individual is in at most one of its tuples; a batch has |B| = %d tuples, each clipped "+
-		"as a whole to norm h, and rho = %.3g is the roundoff (docs/theory.md#tuples)", total, norm, b.Epochs,
+	c.derivation = fmt.Sprintf("the %s of the %s sensitivities of %d epochs, each at most 2 h/|B| + 2 rho; |B| = "+
+		"%d tuples per batch, clipped to norm h; roundoff rho = %.3g (docs/theory.md#tuples)", total, norm, b.Epochs,
 		b.Batch, b.Roundoff)
 	return c
 }

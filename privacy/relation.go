@@ -59,8 +59,8 @@ func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 	case padded:
 		return 1, nil
 	}
-	return 0, fmt.Errorf("%w: a replace-one guarantee does not cover neighbouring data sets of another size; fill "+
-		"the data set up to a public size with blank records, or use add/remove accounting", ErrRelation)
+	return 0, fmt.Errorf("%w: a replace-one guarantee needs data sets of equal size; fill the data up to a public "+
+		"size with blank records, or use add/remove accounting", ErrRelation)
 }
 
 // GroupBudget returns the guarantee for k >= 1 changed records when one changed record has the guarantee

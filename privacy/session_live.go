@@ -42,8 +42,7 @@ func (p *releasePlan) add(r account.Release) error {
 		p.public = true
 		return nil
 	case r.Joint && p.planned[one] > 0:
-		return fmt.Errorf("privacy: the plan lists %v twice, but this event already stands for all of its releases "+
-			"together; list it once", one)
+		return fmt.Errorf("privacy: the plan lists %v twice; list it once, for all its releases", one)
 	case r.Count > math.MaxInt-p.left[one]:
 		return fmt.Errorf("privacy: the plan has too many releases of %v", one)
 	case p.planned[one] == 0:
@@ -212,8 +211,8 @@ func (s *LiveSession) HiddenStep(x []float64, c Certificate, m Mechanism) error 
 func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) error {
 	err := s.open()
 	if b, sampled := c.sampled(); err == nil && sampled && s.drawn != b {
-		err = fmt.Errorf("%w: before each release from a batch of %d records, call Sample or SamplePoisson again, "+
-			"as the plan states", ErrUnplanned, b.records)
+		err = fmt.Errorf("%w: call Sample or SamplePoisson, as planned, before each release from a batch of %d "+
+			"records", ErrUnplanned, b.records)
 	}
 	s.drawn = batch{}
 	if err == nil {
@@ -275,8 +274,8 @@ func (s *LiveSession) Skip(made []int) error {
 		fits = made[i] >= 0 && made[i] <= s.plan.left[s.plan.order[i]]
 	}
 	if !fits {
-		return fmt.Errorf("%w: the counts to skip cover %d kinds of releases and the plan has %d kinds; the kinds "+
-			"must match, and no count may be negative or exceed the releases left", ErrUnplanned, len(made), len(s.plan.order))
+		return fmt.Errorf("%w: %d counts to skip for %d kinds of releases; want one count per kind, from 0 to the "+
+			"releases left", ErrUnplanned, len(made), len(s.plan.order))
 	}
 	for i, e := range s.plan.order {
 		s.plan.left[e] -= made[i]

@@ -150,4 +150,4 @@ func (s *LiveSession) run(events []account.Event, candidate int,
 // ErrFailedRun is wrapped by the error of a run of a selection that failed because of its releases, for
 // example because a model left the range of float64. Such a run ranks below all other runs. It does not end
 // the selection, because the end of a selection must not depend on runs that do not count.
-var ErrFailedRun = errors.New("privacy: the run failed because of its own releases")
+var ErrFailedRun = errors.New("privacy: the run failed because of its releases, such as a model that is not finite")

@@ -82,8 +82,8 @@ func (s *Source) Sample(order []int32, m int) error {
 // SamplePoisson returns an error unless 0 < rate <= 1 and 0 < n <= 2^31-1.
 func (s *Source) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error) {
 	if !(rate > 0 && rate <= 1) || n < 1 || n > math.MaxInt32 {
-		return nil, fmt.Errorf("privacy: a Poisson batch has rate %v and is drawn from %d records, but the rate "+
-			"must be in (0, 1] and there must be at least 1 record", rate, n)
+		return nil, fmt.Errorf("privacy: a Poisson batch has rate %v and %d records; want a rate in (0, 1] and 1 "+
+			"to 2147483647 records", rate, n)
 	}
 	dst = dst[:0]
 	below := uint64(math.MaxUint64)

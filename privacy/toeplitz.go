@@ -35,8 +35,8 @@ const maxToeplitzRows = 1 << 24
 // limit v <= 12 cuts off e^-18.
 func SquareRootToeplitz(rows int) (*ToeplitzFactor, error) {
 	if rows < 2 || rows > maxToeplitzRows {
-		return nil, fmt.Errorf("%w: a square-root Toeplitz factor has %d rows, but must have 2 to %d; use more "+
-			"records per update to get fewer rows", errCertificate, rows, maxToeplitzRows)
+		return nil, fmt.Errorf("%w: a square-root Toeplitz factor has %d rows, want 2 to %d; more records per "+
+			"update give fewer rows", errCertificate, rows, maxToeplitzRows)
 	}
 	const h, end = 0.75, 12.0
 	f := &ToeplitzFactor{}
@@ -63,8 +63,8 @@ func (f *ToeplitzFactor) Validate() error {
 	}
 	for i, w := range f.Weight {
 		if !(w > 0) || math.IsInf(w, 0) || !(f.Decay[i] >= 0) || f.Decay[i] > 1 {
-			return fmt.Errorf("%w: a Toeplitz factor has weight %v and decay %v, but a weight must be positive and "+
-				"a decay must be 0 to 1", errCertificate, w, f.Decay[i])
+			return fmt.Errorf("%w: a Toeplitz factor has weight %v and decay %v, want a positive weight and a "+
+				"decay of 0 to 1", errCertificate, w, f.Decay[i])
 		}
 	}
 	return nil

@@ -106,11 +106,10 @@ func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 		return mustRecords(rows, labels, d, b)
 	}
 	return []Instance{
-		{build(0, -1), build((d+1)/2, -1), "some predictions are confident and wrong; the neighbour reverses the " +
-			"sign of half of the features of record 0"},
+		{build(0, -1), build((d+1)/2, -1), "some predictions are confident and wrong; half of the features of " +
+			"record 0 change sign"},
 		{build(0, 1), build(0, -1), "some predictions are confident and wrong; the label of record 0 is flipped"},
-		{build(0, -1), build(1, -1), "some predictions are confident and wrong; the neighbour reverses the sign of " +
-			"one feature of record 0"},
+		{build(0, -1), build(1, -1), "some predictions are confident and wrong; one feature of record 0 changes sign"},
 	}
 }
 

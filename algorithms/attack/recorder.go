@@ -319,7 +319,7 @@ func (r *Recorder) Best(x privacy.Selection, run func(candidate int, s privacy.S
 		for _, first := range p.Runs {
 			told, err := one(first.Candidate, r.Session, first.Seen)
 			if (err != nil) != first.failed || !SameBits(told, first.told) {
-				r.Fail("the result of a run in a selection does not follow from the releases of that run alone")
+				r.Fail("in a selection, the result of a run depends on more than its releases")
 			}
 			var v Violation
 			if errors.As(c.Runs[len(c.Runs)-1].Seen.Outcome(nil), &v) {

@@ -86,7 +86,7 @@ func (m *moves) release(i int, c, r Call) {
 func (m *moves) hidden(i int, c, r Call) {
 	e, ok := c.Noise.Event(r.Certificate).(account.ConvergentEvent)
 	if !ok {
-		m.run.Fail("the noise of hidden step %d has no convergent event", i+1)
+		m.run.Fail("the noise of hidden step %d has no ConvergentEvent", i+1)
 		return
 	}
 	here, there := slices.Clone(c.Before), slices.Clone(r.Before)
@@ -96,7 +96,7 @@ func (m *moves) hidden(i int, c, r Call) {
 	moved := Apart(c.Certificate, here, there)
 	m.largest = max(m.largest, (moved-e.Contraction*min(m.apart, e.Diameter))/e.Gap)
 	if !(moved <= allowed*(1+1e-12)) {
-		m.run.Fail("the states before the noise of hidden step %d are %.6g apart, but the certificate allows only %.6g", i+1,
+		m.run.Fail("before the noise of hidden step %d, the states are %.6g apart; the certificate allows %.6g", i+1,
 			moved, allowed)
 	}
 }
@@ -114,8 +114,7 @@ func (m *moves) together(p *algorithms.Plan) {
 		}
 	}
 	if mu := math.Sqrt(m.mu2); g.Kind == privacy.ApproxDP && mu > total.Mu()*slack {
-		m.run.Fail("all releases together move by %.6g standard deviations of the noise, but the guarantee is "+
-			"%.6g-GDP", mu, total.Mu())
+		m.run.Fail("all releases together move by %.6g standard deviations of the noise; %.6g-GDP allows less", mu, total.Mu())
 	}
 	if g.Kind == privacy.PureDP && m.pure > g.Epsilon*slack {
 		m.run.Fail("all releases together move the log-likelihood by up to %.6g, but the guarantee is epsilon = %.6g",

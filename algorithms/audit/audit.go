@@ -177,7 +177,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 			Method: "Gaussian model", Attack: c.scores[0].name, Confidence: 1 - alpha, Runs: r.Runs,
 			// GDPEpsilon is rounded up by a few units in the last place.
 			Epsilon: min(unlimited, account.GDPEpsilon(s.Lower, r.Delta)*(1-1e-9)),
-			Assumes: "scores are normal with the same standard deviation on both data sets, as for one release with " +
+			Assumes: "scores are normal with equal standard deviations on both data sets, as for one release with " +
 				"Gaussian noise",
 		})
 		r.RunsForHalf, r.RunsAtLeast = 0, 0
@@ -194,7 +194,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 		r.Tightness = &Tightness{"gap/scale", epsilon, standardError, r.Epsilon}
 		r.add(Bound{
 			Method: "scale model", Attack: "sizes of the noise", Epsilon: lower, Confidence: 1 - alpha,
-			Runs: r.Runs, Assumes: "the noise has the claimed distribution, but its scale may be off by one common factor",
+			Runs: r.Runs, Assumes: "the noise is the claimed noise times one unknown factor",
 		})
 	}
 	r.Values, r.OffGrid = 0, 0
@@ -271,7 +271,7 @@ func (t Target) directionScore(ctx context.Context, seed uint64) (score, error) 
 			direction[k] += v
 		}
 	}
-	return score{"projection on the known direction of the difference", func(o Observation) float64 {
+	return score{"projection on the known difference", func(o Observation) float64 {
 		sum, k := 0.0, 0
 		for _, r := range o.Releases {
 			for _, v := range r.After {

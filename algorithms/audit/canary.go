@@ -39,8 +39,8 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 	o.Canaries = cmp.Or(o.Canaries, most)
 	o.Guesses = cmp.Or(o.Guesses, max(1, o.Canaries/4))
 	if o.Canaries < 1 || o.Canaries > most || o.Guesses < 1 || o.Guesses > o.Canaries {
-		return nil, fmt.Errorf("audit: %d canaries and %d guesses were asked for; want 1 to min(d, n/2) = %d canaries and "+
-			"no more guesses than canaries", o.Canaries, o.Guesses, most)
+		return nil, fmt.Errorf("audit: got %d canaries and %d guesses; want 1 to min(d, n/2) = %d canaries, and 1 "+
+			"guess or more, up to one per canary", o.Canaries, o.Guesses, most)
 	}
 	if err := fillConfidence(&o.Confidence); err != nil {
 		return nil, err
@@ -72,7 +72,8 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 		alpha /= 2
 		r.Bounds = append(r.Bounds, Bound{
 			Method: "one run, GDP", Attack: "signs of the canaries' coordinates", Confidence: 1 - alpha,
-			Epsilon: OneRunGDPEpsilon(g, r.Delta, alpha), Assumes: "the claim is mu-GDP; this is its epsilon at delta",
+			Epsilon: OneRunGDPEpsilon(g, r.Delta, alpha), Assumes: "the claim is mu-GDP; the bound is for the " +
+				"epsilon of this mu at delta",
 		})
 	}
 	r.Bounds = append(r.Bounds, Bound{

@@ -48,8 +48,8 @@ type metricMove struct {
 func FromWorstStart(l engine.MetricLoss, b engine.Bounds, d int, radius float64) (engine.Loss, error) {
 	if c, err := l.Constants(b, radius); err != nil || math.IsInf(c.Smoothness, 0) {
 		if err == nil {
-			err = fmt.Errorf("audit: loss %s is not smooth, but the search for a worst start needs a smooth loss; leave the "+
-				"worst start out", l.Name())
+			err = fmt.Errorf("audit: a worst start needs a smooth loss, and loss %s is not smooth; leave the worst "+
+				"start out", l.Name())
 		}
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 			return Target{}, err
 		}
 	}
-	program := programOf(p, fmt.Sprintf("%s of %d of %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa,
+	program := programOf(p, fmt.Sprintf("unit %s, kappa %d, %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa,
 		s.Pairs, s.Sampling, s.Batch, s.Epochs, s.Rows))
 	program.Train = func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
 		if in.Start != nil {
@@ -85,11 +85,11 @@ func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 		program.EachMoves = p.Noise().Event(p.Certificate()).(account.PoissonEvent).KnownSensitivity()
 	}
 	if s.Method == pairs.Moments {
-		program.Variant = fmt.Sprintf("%s of %d of %d pairs, moments clipped to %g, %d rows", s.Unit, s.Kappa, s.Pairs,
+		program.Variant = fmt.Sprintf("unit %s, kappa %d, %d pairs, moments clipped to %g, %d rows", s.Unit, s.Kappa, s.Pairs,
 			s.Clip, s.Rows)
 	}
 	if s.Local() {
-		program.Variant = fmt.Sprintf("%s of %d of %d pairs", s.Unit, s.Kappa, s.Pairs)
+		program.Variant = fmt.Sprintf("unit %s, kappa %d, %d pairs", s.Unit, s.Kappa, s.Pairs)
 		program.Draw = func(neighbour bool, seed uint64) ([]float64, error) {
 			data, err := in.data(s, index(neighbour))
 			if err != nil {
@@ -176,8 +176,8 @@ func (s startSession) UniformBall(dst []float64, _ float64) { copy(dst, s.start)
 func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 	n, count := s.Individuals, s.Pairs
 	if degree >= n || degree > count {
-		return nil, fmt.Errorf("audit: an individual in %d pairs needs more than %d individuals and at least %d pairs, but "+
-			"there are %d individuals and %d pairs", degree, degree, degree, n, count)
+		return nil, fmt.Errorf("audit: an individual in %d pairs needs more than %d individuals and at least %d "+
+			"pairs; there are %d individuals and %d pairs", degree, degree, degree, n, count)
 	}
 	var rest []pairgraph.Pair
 	others := func(from int) {
@@ -210,8 +210,8 @@ func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 		others(1)
 	}
 	if len(rest) < count-degree {
-		return nil, fmt.Errorf("audit: this search finds only %d pairs of %d individuals if each individual is in at most %d "+
-			"pairs, but the plan has %d pairs; take fewer pairs or more individuals", degree+len(rest), n, degree, count)
+		return nil, fmt.Errorf("audit: found only %d pairs of %d individuals (at most %d pairs each), want %d; use "+
+			"more individuals or fewer pairs", degree+len(rest), n, degree, count)
 	}
 	order := privacy.NewSeededSource(0).Permutation(count)
 	list := make([]pairgraph.Pair, count)
@@ -266,7 +266,8 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 		}
 		all = append(all, PairInstance{
 			Graph: g, Sides: [2]PairSide{side(at(long, tilt), at(-1), true), side(at(long, -tilt), at(-1), true)}, Start: start,
-			Text: fmt.Sprintf("a star of %d pairs, in which one individual is tilted; W = (0, %.4g, 0, ...)", degree, w),
+			Text: fmt.Sprintf("a star of %d pairs; one individual's features turn by a small angle; W = (0, %.4g, "+
+				"0, ...)", degree, w),
 		})
 	}
 	return all

@@ -73,8 +73,8 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 	for _, p := range parts {
 		switch {
 		case p.Plan != hash:
-			return nil, fmt.Errorf("%w: part %d of %d belongs to another audit: it was made with other options, by "+
-				"another version, or on a processor whose instructions give other bits", ErrParts, p.Part, p.Parts)
+			return nil, fmt.Errorf("%w: part %d of %d belongs to another audit; make all parts with the same "+
+				"options, version and kind of processor", ErrParts, p.Part, p.Parts)
 		case p.Parts != count || p.Runs != o.Runs || p.Part < 1 || p.Part > count:
 			return nil, fmt.Errorf("%w: part %d of %d does not belong to an audit in %d parts", ErrParts, p.Part, p.Parts, count)
 		case seen[p.Part]:

@@ -30,13 +30,11 @@ func (p Power) String() string {
 	case p.Move == 0:
 		return fmt.Sprintf("power: the power is unknown until the %d runs on each data set are made", p.Runs)
 	case p.RunsForHalf == 0:
-		return fmt.Sprintf("power: the exact vectors of the two data sets differ by %.3g times the distance that "+
-			"the certificate allows; either the number of runs that would refute half of the claim is unknown, or "+
-			"no number of runs is enough", p.Move)
+		return fmt.Sprintf("power: the exact vectors differ by %.3g of the certified distance; the number of runs "+
+			"that refutes half of the claim is unknown, or no number is enough", p.Move)
 	}
-	return fmt.Sprintf("power: the exact vectors of the two data sets differ by %.3g times the distance that the "+
-		"certificate allows; about %d runs on each data set are needed to refute half of the claim, and this audit "+
-		"makes %d runs", p.Move, p.RunsForHalf, p.Runs)
+	return fmt.Sprintf("power: the exact vectors differ by %.3g of the certified distance; about %d runs on each "+
+		"data set refute half of the claim, and this audit makes %d", p.Move, p.RunsForHalf, p.Runs)
 }
 
 // mostRuns is larger than the number of runs of any audit.

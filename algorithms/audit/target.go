@@ -17,12 +17,12 @@ import (
 var errMoreReleases = errors.New("audit: the algorithm releases more on one data set than on its neighbour")
 
 // errMoreTold is the error for a replayed run whose releases are equal but whose result differs on the neighbour.
-var errMoreTold = errors.New("audit: the result depends on the records in other ways than through the releases")
+var errMoreTold = errors.New("audit: equal releases lead to different results on the two data sets")
 
 // errJoint is the error for a plan whose releases share one sensitivity. Each release may move by the whole
 // sensitivity, and all releases together move by at most the sensitivity.
-var errJoint = errors.New("audit: OnPlan compares each release with its own certificate, but a row of this plan has " +
-	"one certificate for several releases; set Program.Certificate and leave Program.Rows empty")
+var errJoint = errors.New("audit: a row of the plan has one certificate for several releases; set " +
+	"Program.Certificate and leave Program.Rows empty")
 
 // Target is the object of an attack: a plan and two data sets of its shape that differ in one record.
 type Target struct {
@@ -94,8 +94,8 @@ func (t Target) problem() engine.Problem {
 func (t Target) check() error {
 	if t.Program == nil && (t.Stream == nil && (t.Plan == nil || t.Algorithm == nil) || t.Data == nil ||
 		t.Neighbour == nil) {
-		return errors.New("audit: the target is incomplete; set Program, or set Data and Neighbour together with " +
-			"Stream or with both Algorithm and Plan")
+		return errors.New("audit: incomplete target; set Program, or set Data, Neighbour and either Stream or " +
+			"Algorithm and Plan")
 	}
 	c := t.claim()
 	local := t.Program != nil && (t.Program.Draw != nil || t.Program.Rows != nil) // which need no noise

@@ -64,7 +64,7 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 				data, neighbour := at.data.Clone(), at.neighbour.Clone()
 				data.X[at.victim*s.Dim], neighbour.X[at.victim*s.Dim] = place*s.Bound, place*s.Bound
 				if err := add(fmt.Sprintf("record %d is at %.3g times the norm bound and changes its class; all "+
-					"other records are at the norm bound and have the classes %s",
+					"other records are at the bound, in classes %s",
 					at.victim, place, at.classes), data, neighbour, nil); err != nil {
 					return Target{}, err
 				}

@@ -191,7 +191,8 @@ func worstMoments(m *algorithms.MomentsPlan, n, d int, b engine.Bounds) (Target,
 		x[1] += b.FeatureNorm * math.Sqrt(1-cos*cos)
 	}
 	neighbour, err := engine.AdoptRecords(x, y, d, b)
-	return Target{Data: data, Neighbour: neighbour, Instance: "moments; record 0 is turned by the worst angle"}, err
+	return Target{Data: data, Neighbour: neighbour, Instance: "moments; the neighbour rotates record 0 by the " +
+		"worst angle"}, err
 }
 
 // searchReleases is the number of releases of a run by which the search compares data sets of one kind.

@@ -77,7 +77,7 @@ func TestStatedNoiseIsThatOfRuns(t *testing.T) {
 func TestSwampedPlansWarn(t *testing.T) {
 	o := cluster.Options{Records: 300, Clusters: 10, Dim: 8, Radius: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}
 	p := planOf(t, o)
-	if w := p.Warnings(); len(w) != 1 || !strings.Contains(w[0], "noise swamps the centres") || !strings.Contains(w[0], "n = ") {
+	if w := p.Warnings(); len(w) != 1 || !strings.Contains(w[0], "the noise of a centre of n/k") || !strings.Contains(w[0], "n = ") {
 		t.Fatalf("warnings %q", w)
 	}
 	o.Records = int(float64(o.Records)*p.CentreNoise/0.25) + 1

@@ -91,10 +91,10 @@ func New(o Options) (*Plan, error) {
 	}
 	g := unit.Guarantee(fmt.Sprintf("numbers and sums of the records of %d clusters, %d times, with %s noise", o.Clusters,
 		o.Rounds, rows[0].Noise.Name()),
-		c.Derivation()+"; the clusters of every round are defined by earlier releases, so the rounds compose "+
+		c.Derivation()+"; earlier releases define the clusters of each round, so the rounds compose "+
 			"(docs/theory.md#cluster-sums)",
 		fmt.Sprintf("public: n = %d, k = %d, the radius %.6g, the schema and all options", o.Records, o.Clusters, o.Radius),
-		"the map of the records is public, or its privacy cost for these records is charged to the same data id")
+		"the map of the records is public, or its privacy cost is charged to the same data id")
 	if o.Individuals != "" {
 		g.Assumptions = append(g.Assumptions, o.Individuals)
 	}
@@ -154,10 +154,8 @@ func (p *Plan) remedy() string {
 	if epsilon <= 10 {
 		enough += fmt.Sprintf(", or epsilon = %.2g", epsilon)
 	}
-	return fmt.Sprintf("noise swamps the centres: the noise of a centre of n/k = %.3g records is %.2g times the "+
-		"radius; with all other options unchanged, %s would reduce the noise to %g times the radius; fewer "+
-		"clusters or rounds, a smaller radius that records fit in, or a metric of fewer dimensions would reduce "+
-		"the noise, too",
+	return fmt.Sprintf("the noise of a centre of n/k = %.3g records is %.2g times the radius; use %s (then %g "+
+		"times), fewer clusters, rounds or dimensions, or a smaller radius",
 		float64(o.Records)/float64(o.Clusters), p.CentreNoise, enough, swamped)
 }
 
@@ -165,8 +163,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	o := p.Options
 	f.Line("clusters", "k = %d clusters of n = %d records, which are mapped to %d dimensions, within the radius %.6g",
 		f.Add("clusters", o.Clusters), f.Add("records", o.Records), f.Add("dimensions", o.Dim), f.Add("radius", o.Radius))
-	f.Line("rounds", "%d; each round releases the number and the sum of the records of every cluster, %d numbers in "+
-		"the last round; the first centres are drawn from public seed %d",
+	f.Line("rounds", "%d; each releases the size and sum of every cluster (%d numbers in the last); the first "+
+		"centres come from public seed %d",
 		f.Add("rounds", o.Rounds), f.Add("coordinates", o.Clusters*(1+o.Dim)), f.Add("start_seed", o.Seed))
 	if p.Seeds > 0 {
 		f.Line("", "the first %d rounds use %d centres; then k-means of the released centres reduces them to %d",
@@ -177,7 +175,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	f.Line("", "the number of records of a cluster gets noise of standard deviation %.3g in each round; a cluster has "+
 		"n/k = %.3g records on average",
 		f.Add("count_noise", p.CountNoise), f.Add("expected_count", float64(o.Records)/float64(o.Clusters)))
-	f.Line("", "a centre of n/k records gets noise of at most %.3g of the radius in each round, by root mean square "+
-		"norm; the rounds of the second half are averaged", f.Add("centre_noise", p.CentreNoise))
+	f.Line("", "a centre of n/k records gets root mean square noise of at most %.3g of the radius per round; the "+
+		"second half of the rounds is averaged", f.Add("centre_noise", p.CentreNoise))
 	return f
 }

@@ -112,11 +112,11 @@ func New(o Options) (*Plan, error) {
 	out.Plan = algorithms.Plan{Algorithm: "curve", Mode: algorithms.Certified, Objective: objective}
 	g := unit.Guarantee(fmt.Sprintf("figures of %d models on records that they did not learn from, with noise; the "+
 		"models, also with noise, count as released", len(o.Runs)),
-		"every training and every evaluation has a certificate of its own; each certificate holds given the earlier "+
-			"releases, and all costs add up (docs/theory.md#composition)", rests...)
+		"the costs of all trainings and evaluations add up, because each certificate holds whatever the earlier "+
+			"releases were (docs/theory.md#composition)", rests...)
 	err = out.Promise(privacy.Budget{Delta: delta}, o.Records, o.Provenance, g, rows)
 	f := &out.Facts
-	f.Line("curve", "%d runs on n = %d records; %d records train and %d records are held out in each of %d public splits",
+	f.Line("curve", "%d runs on n = %d records: %d for training, %d held out, in %d public splits",
 		f.Add("runs", len(o.Runs)), f.Add("records", o.Records), f.Add("training_records", o.Training),
 		f.Add("held_out_records", held), f.Add("splits", o.Splits))
 	f.Line("figures", "every run spends epsilon = %g on the AUC of its model on the held-out records",

@@ -87,7 +87,7 @@ func TestPrivateCurveChargesEveryRelease(t *testing.T) {
 	if mu := math.Sqrt(square); len(c.Options.Runs) != 8 || math.Abs(c.Guarantee.Mu/mu-1) > 1e-6 {
 		t.Errorf("%d runs of %.6g-GDP, together charged as %.6g", len(c.Options.Runs), mu, c.Guarantee.Mu)
 	}
-	for _, want := range []string{"constants of loss", "its privacy cost for these records is charged", "norm bound"} {
+	for _, want := range []string{"constants of loss", "its privacy cost is charged", "norm bound"} {
 		must.Contain(t, strings.Join(c.Guarantee.Assumptions, "; "), want)
 	}
 	out, err := algorithms.Execute(context.Background(), c.Job(attack.RandomRecords(40, 3, engine.UnitBounds(), 1)), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})

@@ -46,8 +46,7 @@ func (o Options) validateCompared() error {
 	}
 	if o.PersonRows > 0 {
 		return algorithms.Refused("evaluation",
-			": the difference of two models compares rows, but the records are persons with "+
-				"several rows; evaluate each model alone, which charges both evaluations")
+			": two models cannot be compared on persons with several rows; evaluate each model alone (two charges)")
 	}
 	if o.Records > mostCompared {
 		return algorithms.Refused("evaluation", ": there are %d records, but two models are compared on at most 2^25 records",
@@ -60,8 +59,8 @@ func (o Options) validateCompared() error {
 func (p *Plan) differenceFact(f *algorithms.Facts) {
 	n := float64(p.Options.Records)
 	noise := 2 * p.Releases.Find(differenceName).Deviation() / (n * n)
-	f.Line("", "noise of the difference of the AUCs: standard deviation %.3g if both classes have the same size, and "+
-		"more otherwise; the 95 %% interval is the difference +- %.2g or wider",
+	f.Line("", "noise of the AUC difference: standard deviation at least %.3g; 95 %% interval: difference +- %.2g "+
+		"or wider",
 		f.Add("auc_difference_noise_balanced", noise), 1.96*noise)
 }
 

@@ -145,14 +145,14 @@ func New(o Options) (*Plan, error) {
 	}
 	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Objective: o.objective()}
 	released, why := rows.Told()
-	composed := "; each certificate holds for any values of the earlier releases, and the shares of the budget are " +
-		"fixed beforehand, so the releases compose (docs/theory.md#evaluation-budget)"
+	composed := "; budget shares are fixed beforehand and each certificate holds given the earlier releases, so " +
+		"the releases compose (docs/theory.md#evaluation-budget)"
 	if o.PersonRows > 0 {
-		composed += "; what a person adds is the mean over its rows, in the convex hull of what a row would add " +
+		composed += "; a person adds the mean over its rows, so no more than a row can add " +
 			"(docs/theory.md#person-figures)"
 	}
 	g := o.Provenance.Records(o.PersonRows).Guarantee(released+", with "+rows[0].Noise.Name()+" noise", why+composed,
-		o.public(), "the model is public, or its privacy cost for these records is charged to the same data id")
+		o.public(), "the model is public, or its privacy cost is charged to the same data id")
 	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
 		return nil, err
 	}
@@ -200,7 +200,7 @@ func (o Options) validate() error {
 	}
 	if l := o.Loss; l != nil {
 		if !(l.Low < l.High) || math.IsInf(l.High-l.Low, 0) || l.Phi == nil {
-			return bad("the range of the loss is %v to %v; want finite numbers, the first below the second, and a function Phi",
+			return bad("the range of the loss is %v to %v; want finite Low < High, and a function Phi",
 				l.Low, l.High)
 		}
 	}
@@ -264,8 +264,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	case p.Cells > 0:
 		// V/(n+ n-) at n+ = n/2, where V is half of the rank sum.
 		noise := 2 * p.Releases.Find(rankName).Deviation() / (n * n)
-		f.Line("", "noise of the AUC: standard deviation %.3g if both classes have the same size, and more "+
-			"otherwise; the 95 %% interval is the AUC +- %.2g or wider", f.Add("auc_noise_balanced", noise), 1.96*noise)
+		f.Line("", "the noise of the AUC has standard deviation %.3g or more, so the 95 %% interval is AUC +- %.2g "+
+			"or wider", f.Add("auc_noise_balanced", noise), 1.96*noise)
 	default:
 		f.Line("", "noise of an accuracy: standard deviation %.3g", f.Add("accuracy_noise", p.Releases[0].Deviation()/n))
 	}

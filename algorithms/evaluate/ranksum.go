@@ -40,8 +40,7 @@ func (z Size) Problem() string {
 // Tell adds the fact about the rows of persons.
 func (z Size) Tell(f *algorithms.Facts) {
 	if rows := f.AddSome("max_rows_per_person", z.PersonRows); rows != 0 {
-		f.Line("persons", "up to %d rows each; the rows of a person share the weight of one record, and pairs of two "+
-			"rows of one person are left out", rows)
+		f.Line("persons", "up to %d rows each, weighted as one record; rows of one person form no pairs", rows)
 	}
 }
 

@@ -37,8 +37,7 @@ type Network struct {
 // that comes from a server, and the size of a published state.
 const maxParameters = 1 << 20
 
-var errPrintedNetwork = errors.New("this method is exactly Algorithm 1 of [Han19], and Algorithm 1 has only linear " +
-	"models; for a network, choose prestige, prestige-participation, prestige-label, djw, curriculum or sgd")
+var errPrintedNetwork = errors.New("prestige-printed has only linear models; for a network, choose another method")
 
 // fillNetwork sets defaults and validates.
 func (p *Protocol) fillNetwork() error {
@@ -48,12 +47,11 @@ func (p *Protocol) fillNetwork() error {
 	case p.Method == PrestigePrinted:
 		return errPrintedNetwork
 	case p.Radius != 0 || p.L2 != 0:
-		return fmt.Errorf("a network takes neither a radius nor an L2 weight, but %v and %v are given; leave them "+
-			"out, because the sizes and the gain set the ball of every layer, and the rate sets the steps", p.Radius, p.L2)
+		return fmt.Errorf("a network takes no radius and no L2 weight, but %v and %v are given; leave both out", p.Radius, p.L2)
 	case n.Hidden < 1 || n.Hidden > maxParameters || p.Dim < 1 || p.Dim > maxParameters ||
 		n.Hidden*(p.Dim+2) > maxParameters:
-		return fmt.Errorf("the network has %d hidden units for %d features; want at least 1 hidden unit, at least 1 feature "+
-			"and at most %d parameters; choose fewer hidden units", n.Hidden, p.Dim, maxParameters)
+		return fmt.Errorf("a network with %d hidden units and %d features is empty or too large; want at most %d "+
+			"parameters", n.Hidden, p.Dim, maxParameters)
 	}
 	p.Network = &n
 	return inRanges([]ranged{
@@ -161,9 +159,8 @@ func (p *Plan) EnoughUsers() float64 { return p.usersFor(enoughShare) }
 // checkUsers returns an error for a network with too few users, whose messages would be mostly noise.
 func (p *Plan) checkUsers() error {
 	if least := p.SmallestUsers(); float64(p.Users) < least {
-		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs: the noise of the mean of all "+
-			"messages would exceed the largest possible gradient; use at least %.0f users (%.0f users for noise of %g of the "+
-			"largest gradient), fewer hidden units or features, a larger epsilon, more epochs, or a linear model", p.Users,
+		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs; use at least %.0f "+
+			"users (%.0f for noise of %g of the largest gradient), fewer parameters or a larger epsilon", p.Users,
 			p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), enoughShare)
 	}
 	return nil

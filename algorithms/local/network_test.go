@@ -264,9 +264,9 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 		change func(*local.Protocol)
 		says   string
 	}{
-		"printed":      {func(p *local.Protocol) { p.Method = local.PrestigePrinted }, "exactly Algorithm 1"},
-		"radius":       {func(p *local.Protocol) { p.Radius = 5 }, "the ball of every layer"},
-		"lambda":       {func(p *local.Protocol) { p.L2 = 0.1 }, "the ball of every layer"},
+		"printed":      {func(p *local.Protocol) { p.Method = local.PrestigePrinted }, "has only linear models"},
+		"radius":       {func(p *local.Protocol) { p.Radius = 5 }, "leave both out"},
+		"lambda":       {func(p *local.Protocol) { p.L2 = 0.1 }, "leave both out"},
 		"many units":   {func(p *local.Protocol) { p.Network.Hidden = 1 << 40 }, "parameters"},
 		"no units":     {func(p *local.Protocol) { p.Network.Hidden = -1 }, "at least 1"},
 		"NaN rate":     {func(p *local.Protocol) { p.Network.Rate = math.NaN() }, "the rate"},

@@ -81,15 +81,14 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 // networkFacts adds the facts of a network instead of radius and lambda.
 func (p *Plan) networkFacts(f *algorithms.Facts, phi string) {
 	n := p.Network
-	f.Line("model", "%s with %d parameters; the start is drawn from seed %d with gain %g; every layer stays "+
-		"within its ball",
+	f.Line("model", "%s with %d parameters, started from seed %d with gain %g; every layer stays within its ball",
 		f.Add("network", p.NetworkName()), f.Add("parameters", p.Parameters), f.Add("network_seed", n.Seed),
 		f.Add("gain", n.Gain))
 	f.Line("loss", "%s, u = y (f(x) + b), b = %g; gradients are clipped to norm C = %.6g", phi, p.Bias,
 		f.Add("clip", n.Clip))
 	if least := p.SmallestUsers(); least > 0 {
-		f.Line("users needed", "at least %.0f users; with %.0f users or more, the noise of the mean of all messages is "+
-			"below %g of the largest possible gradient", f.Add("smallest_users", least),
+		f.Line("users needed", "at least %.0f; from %.0f on, the noise of the mean message is below %g of the "+
+			"largest gradient", f.Add("smallest_users", least),
 			f.Add("enough_users", p.EnoughUsers()), enoughShare)
 	}
 }

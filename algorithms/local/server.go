@@ -7,14 +7,12 @@ import (
 )
 
 var (
-	errPersons = errors.New("local: the records are persons with several rows, but a user has one record; give one " +
-		"row for each person (Records.Subset)")
+	errPersons   = errors.New("local: a user has one record; choose one row for each person (Records.Subset)")
 	errShape     = errors.New("local: a record or model has another number of features than the plan")
 	errLabel     = errors.New("local: a label is neither -1 nor 1")
 	errLabelOnly = errors.New("local: method prestige-label sends labels, not gradients; use Client.Label and Plan.Learn")
-	errState     = errors.New("local: the server published a state that does not fit the plan: a model beyond the " +
-		"radius, or an epoch out of range; no message is sent")
-	errMessage = errors.New("local: a message has no private sample, or has a sample that no user can have sent")
+	errState     = errors.New("local: the published model or epoch does not fit the plan; no message is sent")
+	errMessage   = errors.New("local: a message has no private sample, or has a sample that no user can have sent")
 )
 
 // State is the state that the server publishes. It is a function of messages.
@@ -75,8 +73,7 @@ func (p *Plan) Apply(st *State, batch []Message) error {
 	}
 	inEpoch := st.Visits - int64(st.Epoch-1)*int64(p.Users)
 	if len(batch) == 0 || len(batch) > p.Batch || inEpoch+int64(len(batch)) > int64(p.Users) {
-		return fmt.Errorf("local: there are %d messages at visit %d of %d; want 1 to %d messages and at most one message "+
-			"for each visit that is left in the epoch", len(batch), inEpoch, p.Users, p.Batch)
+		return fmt.Errorf("local: got %d messages at visit %d of %d; want 1 to %d, and at most one per visit left", len(batch), inEpoch, p.Users, p.Batch)
 	}
 	g := st.scratch(p.Parameters)
 	taken, err := p.sum(g, batch)
@@ -210,7 +207,8 @@ func (p *Plan) Validate(st *State) error {
 	low, high := int64(st.Epoch-1)*int64(p.Users), int64(st.Epoch)*int64(p.Users)
 	if st.Epoch < 1 || st.Epoch > p.Epochs+1 || st.Visits < low || st.Visits >= high || st.Updates < 0 ||
 		st.Updates > st.Visits || p.Done(st) && st.Visits != low {
-		return fmt.Errorf("local: a state of epoch %d, %d visits and %d updates does not fit %d epochs of %d users", st.Epoch,
+		return fmt.Errorf("local: the state (epoch %d, %d visits, %d updates) does not fit a plan of %d epochs and "+
+			"%d users", st.Epoch,
 			st.Visits, st.Updates, p.Epochs, p.Users)
 	}
 	for i := range st.W {

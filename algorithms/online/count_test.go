@@ -51,8 +51,8 @@ func (f *fixture) attackCount(t *testing.T, c cell) crash.Ended {
 	whole := f.get(t, name)
 	half := len(whole) / 2
 	const (
-		old     = "the state is an old copy and would draw the missing releases a second time"
-		unknown = "is missing or damaged, so it is unknown what was released"
+		old     = "the state is an old copy with only"
+		unknown = "is missing or damaged; if it was moved, put it back"
 	)
 	back := func(count, state, says string) {
 		t.Helper()
@@ -81,7 +81,7 @@ func (f *fixture) attackCount(t *testing.T, c cell) crash.Ended {
 		second := f.start(t, crash.Spec{Args: f.stream("resume"), Stage: "released", Fault: "kill"}).End()
 		next := f.get(t, stateName)
 		f.put(t, map[string]string{stateName: latest})
-		f.refusedState(t, c.fault, "in this state are not the values that were released")
+		f.refusedState(t, c.fault, "was made from another copy of the state")
 		f.put(t, map[string]string{stateName: next})
 		sameReleases(t, releasesOf(t, e), releasesOf(t, second))
 		e.Stdout += second.Stdout[strings.Index(second.Stdout, "\n")+1:]

@@ -36,7 +36,7 @@ func (p *Plan) local() error {
 	}
 	labels := account.Repeat(account.PureEvent{Epsilon: flip.Epsilon}, flips)
 	g := s.unit().Guarantee("", "",
-		fmt.Sprintf("public: %d individuals, %d pairs and who is paired with whom, d = %d, kappa = %d, loss %s with its "+
+		fmt.Sprintf("public: %d individuals, %d pairs and their members, d = %d, kappa = %d, loss %s with its "+
 			"parameters, and all options", s.Individuals, s.Pairs, s.Dim, s.Kappa, s.Loss.Name()),
 		identity(s.Identity), "kappa was fixed without looking at private pairs")
 	each := fmt.Sprintf("each of %d labels is flipped with probability 1/(1 + e^%.6g)", flips, flip.Epsilon)
@@ -46,8 +46,8 @@ func (p *Plan) local() error {
 		g.Kind = privacy.LocalDP
 		g.Released = "all features with Laplace noise and all labels after a coin flip, and with them every model " +
 			"trained on them"
-		g.Derivation = fmt.Sprintf("%.6g for the features (Laplace noise of scale 2 R/epsilon_x = %.6g on each of %d "+
-			"coordinates, L1 norm bound R = %.6g) and %.6g for the labels, %s (docs/theory.md#perturbed-records)",
+		g.Derivation = fmt.Sprintf("features: %.6g, by Laplace noise of scale 2 R/epsilon_x = %.6g on %d "+
+			"coordinates, with L1 norm at most R = %.6g; labels: %.6g, %s (docs/theory.md#perturbed-records)",
 			vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
 	} else {
 		p.Releases = algorithms.Releases{{Name: "labels", Coordinates: flips, Cost: labels}}

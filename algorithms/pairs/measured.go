@@ -66,7 +66,7 @@ func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, erro
 	if err != nil {
 		return 0, "", err
 	}
-	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d, %s %g", l.Name, l.Tuple,
+	return tuples.Objective(factor.L, members), fmt.Sprintf("mean %s loss of tuples of %d records, %s %g", l.Name, l.Tuple,
 		parameter, value), nil
 }
 

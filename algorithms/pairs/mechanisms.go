@@ -46,8 +46,8 @@ type MechanismNoise struct {
 	Trains bool `json:"trains"`
 }
 
-var errNoMechanisms = errors.New("pairs: mechanisms are compared for certified noise on gradients of labelled pairs " +
-	"in fixed batches; leave out --mode, --method, --sampling, --tuple and --all-pairs")
+var errNoMechanisms = errors.New("pairs: to compare mechanisms, leave out --mode, --method, --sampling, --tuple " +
+	"and --all-pairs")
 
 // Mechanisms compares mechanisms at the epsilon of a plan: the mechanisms of [Li20] Figure 10, K-norm noise and
 // Gaussian noise. The guarantee of every mechanism is proved (docs/theory.md#coordinate-mechanisms). Gaussian noise

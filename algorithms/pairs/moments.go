@@ -110,13 +110,13 @@ func (s Spec) factor(metric []float64) []float64 {
 // momentFacts adds the facts that a plan of method Moments reports about its release.
 func (p *Plan) momentFacts(f *algorithms.Facts) {
 	s := p.Spec
-	f.Line("moments", "one release of %d numbers: second moments of the differences of similar and of dissimilar pairs, "+
-		"clipped to %g, and the number of similar pairs",
+	f.Line("moments", "one release of %d numbers: second moments of similar and of dissimilar pairs, clipped to "+
+		"%g, and the number of similar pairs",
 		f.Add("coordinates", 1+2*s.second()), f.Add("clip", s.Clip))
 	if p.Noise() != nil {
 		norm := p.Noise().NoiseNorm(1 + 2*s.second())
-		f.Line("noise", "%s, drawn exactly, in units of the squared clip; sensitivity %.6g%s; an isometric "+
-			"coordinate has noise %.6g, and the sum is over %d pairs",
+		f.Line("noise", "%s in units of the squared clip, exact; sensitivity %.6g%s; %.6g per isometric coordinate "+
+			"of the sum over %d pairs",
 			f.Add("noise", p.Noise().String()), f.AddSome("sensitivity", p.Certificate().Sensitivity()),
 			f.NoiseMultiplier(p.Noise(), p.Certificate()),
 			f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)

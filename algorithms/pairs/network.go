@@ -42,7 +42,7 @@ func (s *Spec) fillNetwork() error {
 	if n == nil {
 		if softmax {
 			return fmt.Errorf("loss %s compares embeddings of unit length; give a network (Spec.Network), for "+
-				"example a network without hidden layers, which is a linear map", s.Loss.Name())
+				"example one without hidden layers", s.Loss.Name())
 		}
 		return nil
 	}
@@ -52,8 +52,8 @@ func (s *Spec) fillNetwork() error {
 	d, m := n.Model.Dims()
 	switch {
 	case s.Tuple == 0 && !softmax:
-		return errors.New("a network learns from tuples (--tuple), or from similar pairs with a batch softmax " +
-			"(--loss infonce); to learn from all pairs of records, run dyad train --task metric --model mlp")
+		return errors.New("a network needs --tuple, --loss infonce or --loss ntxent; for all pairs of records, run " +
+			"dyad train --task metric --model mlp")
 	case s.Tuple > embedding.BlockRows:
 		return fmt.Errorf("a tuple has %d individuals, want at most %d for a network", s.Tuple, embedding.BlockRows)
 	case d != s.Dim || s.Rows != 0 && s.Rows != m:
@@ -77,8 +77,8 @@ func (s *Spec) checkSoftmax() error {
 		return fmt.Errorf("the certificate of loss %s needs secret batches; choose Poisson sampling (--sampling=poisson)",
 			l.Name())
 	case s.Method != Gradients || s.Shrink || s.PrintedSteps:
-		return fmt.Errorf(`loss %s needs the method "gradients", a fixed clip and the steps of a network; leave `+
-			"out the options for another method, for a shrinking clip and for printed steps", l.Name())
+		return fmt.Errorf(`loss %s needs the method "gradients"; leave out other methods, --shrink and `+
+			"--printed-steps", l.Name())
 	case s.Mode == algorithms.Paper:
 		return fmt.Errorf("paper mode has no formula for loss %s; choose certified mode", l.Name())
 	case s.Pairs < 2:

@@ -196,7 +196,7 @@ func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 	who, kappa, formed := fmt.Sprintf("%d records and their ids", s.Individuals), "",
 		"all pairs are used, whatever the records are"
 	if s.Tuple > 0 {
-		formed = fmt.Sprintf("tuples of %d drawn by ids and a public seed, whatever the records are", s.Tuple)
+		formed = fmt.Sprintf("tuples of %d are drawn by ids and a public seed alone", s.Tuple)
 	}
 	if s.listed() {
 		who, kappa = fmt.Sprintf("%d individuals, %d pairs and who is paired with whom", s.Individuals, s.Pairs),
@@ -213,9 +213,8 @@ func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 		row.Times, row.Share = releases, 1/float64(releases)
 		p.Releases = algorithms.Releases{row}
 		formed += " and secret coins; which pairs were in which batch, and how many, stays secret"
-		derivation += fmt.Sprintf("; %d releases are composed by privacy loss distributions; with the same noise, "+
-			"full batches would have epsilon = %.4g; with the epsilon of the budget, full batches would need sigma "+
-			"= %.6g",
+		derivation += fmt.Sprintf("; privacy loss distributions compose %d releases; with full batches, this noise "+
+			"would give epsilon = %.4g, and the budget would need sigma = %.6g",
 			releases, p.KnownBatches(), privacy.UnsampledSigma(c, s.Budget, releases))
 	}
 	if s.Network != nil {

@@ -101,7 +101,7 @@ func TestPoissonPlan(t *testing.T) {
 	if known := p.KnownBatches(); math.Abs(known-full) > 1e-6*full || !(known > 2*p.Guarantee.Epsilon) {
 		t.Errorf("full batches have epsilon %v, want %v, far above %v", known, full, p.Guarantee.Epsilon)
 	}
-	if text := p.Report().Text(); !strings.Contains(text, "the guarantee rests on secret batches; with full batches, this noise would have epsilon") || !strings.Contains(text, "stays secret") {
+	if text := p.Report().Text(); !strings.Contains(text, "the guarantee needs secret batches; full batches with this noise would have epsilon") || !strings.Contains(text, "stays secret") {
 		t.Errorf("the report does not say what the batches do:\n%s", text)
 	}
 	for name, change := range map[string]func(*pairs.Spec){

@@ -32,7 +32,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	case s.AllPairs:
 		f.Line("pairs", "all %d of %d records", terms, s.Individuals)
 	default:
-		f.Line("tuples", "%d of %d records in every epoch, drawn from %d by ids and seed %d", terms, s.Tuple,
+		f.Line("tuples", "%d tuples of %d records per epoch, drawn from %d individuals by ids and seed %d", terms, s.Tuple,
 			s.Individuals, s.Seed)
 	}
 	f.Line("features", "d = %d, %s norm at most %g", f.Add("features", s.Dim), f.Add("norm", s.Norm().String()),
@@ -106,11 +106,10 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	// release by one added pair.
 	sensitivity, known := f.AddSome("sensitivity", p.Certificate().Sensitivity()),
 		f.AddSome("epsilon_of_full_batches", p.KnownBatches())
-	f.Line("noise", "%s is added to the mean gradient of every batch; the noise is drawn exactly, in units of the "+
-		"clip; %s sensitivity %.6g%s",
+	f.Line("noise", "%s in units of the clip, added to the mean gradient of every batch; %s sensitivity %.6g%s",
 		f.Add("noise", p.Noise().String()), joint, sensitivity, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	if s.Sampling == Poisson {
-		f.Line("", "the guarantee rests on secret batches; with full batches, this noise would have epsilon %s",
+		f.Line("", "the guarantee needs secret batches; full batches with this noise would have epsilon %s",
 			privacy.FormatUp(known.(float64)))
 	}
 	if ratio := f.AddSome("noise_to_signal", p.NoiseToSignal()).(float64); ratio > 1 {
@@ -118,8 +117,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		if listed {
 			more = "more pairs in a batch"
 		}
-		f.Line("", "the noise of one batch is about %.2g times the largest gradient: %s, fewer epochs, fewer rows or a "+
-			"larger epsilon would help", ratio, more)
+		f.Line("", "the noise of one batch is about %.2g times the largest gradient; use %s, fewer epochs, fewer "+
+			"rows or a larger epsilon", ratio, more)
 	}
 	return f
 }
@@ -133,7 +132,7 @@ func (s Spec) StepRule() string {
 		return cmp.Or(s.Network.Optimizer.String(), "plain, constant steps")
 	}
 	if s.PrintedSteps {
-		return "eta0/sqrt(tau!) at batch tau, as the paper prints it; only about nine steps are useful"
+		return "eta0/sqrt(tau!) at batch tau, as in the paper; only about nine steps are useful"
 	}
 	return "eta0/sqrt(tau) at batch tau"
 }

@@ -289,8 +289,8 @@ func (s *Spec) fillPairs() error {
 	case s.Sampling < Fixed || s.Sampling > Poisson:
 		return errors.New("the sampling is unknown")
 	case s.Sampling == Poisson && (s.Method != Gradients || s.Mode == algorithms.Paper):
-		return errors.New("secret batches (Poisson sampling) work only with method gradients, and not in paper mode; choose " +
-			"fixed batches")
+		return errors.New("secret batches (Poisson sampling) need method gradients and a mode other than paper; " +
+			"choose fixed batches")
 	case s.Sampling == Poisson && s.Mode == algorithms.Certified && !(s.Budget.Delta > 0):
 		return errors.New("secret batches (Poisson sampling) need Gaussian noise; choose delta > 0, or fixed batches " +
 			"if the loss " +
@@ -303,8 +303,7 @@ func (s *Spec) fillPairs() error {
 	case s.Method == Moments && s.Pairs < 2:
 		return errors.New("method moments needs at least 2 pairs")
 	case s.Method == Moments && (s.Loss.Name() != embedding.Contrastive{}.Name() || s.Rows > s.Dim):
-		return fmt.Errorf("method moments learns a metric of at most %d rows and needs the contrastive loss; the "+
-			"margin of the loss is then the root mean square distance", s.Dim)
+		return fmt.Errorf("method moments needs the contrastive loss and a metric of at most %d rows", s.Dim)
 	case s.Method == Moments && s.Dim > mostMoments:
 		return fmt.Errorf("method moments supports at most %d features, but there are %d; choose method gradients",
 			mostMoments, s.Dim)
@@ -315,13 +314,13 @@ func (s *Spec) fillPairs() error {
 	case s.Local() && s.Budget.Delta > 0:
 		return fmt.Errorf("method %s has a pure epsilon guarantee; choose delta 0", s.Method)
 	case s.Method == Input && s.Unit != Individual:
-		return errors.New("method input protects individuals: choose unit individual")
+		return errors.New("method input needs unit individual")
 	case s.Method != Input && s.LabelShare != 0, !(s.LabelShare >= 0 && s.LabelShare < 1):
 		return fmt.Errorf("the label share is %v, want a number between 0 and 1; leave it out unless the method is "+
 			"input", s.LabelShare)
 	case s.Kappa < 1 && s.Mode != algorithms.NonPrivate:
-		return errors.New("kappa is missing: give the largest number of pairs of an individual, fixed before the pairs are " +
-			"seen, or draw pairs with a degree cap")
+		return errors.New("kappa is missing; before seeing the pairs, fix the maximum number of pairs of an " +
+			"individual (kappa or a degree cap)")
 	case s.Unit == OnePair && s.Kappa > 1:
 		return fmt.Errorf("kappa is %d, but the unit is one pair; choose unit group", s.Kappa)
 	case s.Mode != algorithms.Paper:
@@ -329,9 +328,8 @@ func (s *Spec) fillPairs() error {
 	case s.Budget.Delta > 0:
 		return errors.New("paper mode uses Laplace noise (Algorithm 1); choose delta 0")
 	case s.Shrink:
-		return errors.New("the printed DPP-S scales its noise by the largest gradient of the private batch, which " +
-			"gives no guarantee for any epsilon (docs/theory.md#pair-bounds); choose certified mode, which has the " +
-			"sound form")
+		return errors.New("the printed DPP-S has no guarantee for any epsilon (docs/theory.md#pair-bounds); choose " +
+			"certified mode")
 	case s.Noise != privacy.LaplaceNoise:
 		return errors.New("paper mode uses Laplace noise (Algorithm 1); leave K-norm noise out")
 	}
@@ -349,8 +347,8 @@ func (s *Spec) ofClasses() error {
 			s.Loss.Name())
 	case s.Pairs != 0 || s.Unit != Individual || s.Kappa != 0 || s.Method != Gradients || s.LabelShare != 0 || s.ByClass ||
 		s.Sampling != Fixed || s.Shrink || s.PrintedSteps:
-		return errors.New("the unit, kappa, the method, the sampling, shrinking clips and printed steps apply to " +
-			"labelled pairs only; leave them out")
+		return errors.New("leave out unit, kappa, method, sampling, shrinking clips and printed steps; they are " +
+			"only for labelled pairs")
 	}
 	return nil
 }
@@ -378,12 +376,11 @@ func (s *Spec) fillAllPairs() error {
 	case !contrastive:
 		return fmt.Errorf("all pairs need the contrastive loss; loss %s needs tuples", s.Loss.Name())
 	case s.Tuple != 0 || s.Batch != 0 || s.Seed != 0:
-		return errors.New("all pairs form one batch; leave out the sizes of tuples and batches and the seed")
+		return errors.New("all pairs form one batch; leave out tuple size, batch size and seed")
 	case s.Norm() != embedding.L2:
 		return errors.New("all pairs are clipped in the l2 norm: choose K-norm noise, or delta > 0")
 	case s.Individuals < 2 || s.Individuals > mostAllPairs:
-		return fmt.Errorf("all pairs of %d individuals cannot be used; want 2 to %d individuals; for more "+
-			"individuals, use tuples", s.Individuals, mostAllPairs)
+		return fmt.Errorf("there are %d individuals, but all pairs need 2 to %d; use tuples for more individuals", s.Individuals, mostAllPairs)
 	}
 	return s.ofClasses()
 }

@@ -50,8 +50,8 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 		return nil, done, nil
 	}
 	if s.Network != nil && o.Networks != nil && s.Mode == algorithms.NonPrivate {
-		return nil, nil, fmt.Errorf("%w: %s sums integers in units of the clipping norm, so it cannot compute "+
-			"gradients of networks without clipping; use the CPU (--device cpu)", engine.ErrUnsupported, o.Networks.Name())
+		return nil, nil, fmt.Errorf("%w: %s cannot sum gradients of networks without clipping; use the CPU "+
+			"(--device cpu)", engine.ErrUnsupported, o.Networks.Name())
 	}
 	_, softmax := s.softmax()
 	if o.Engine != nil && (softmax || !s.listed()) {
@@ -246,8 +246,8 @@ func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	norm, bound := data.Norm()
 	if g.Len() != s.Individuals || s.listed() && len(g.Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() ||
 		bound != s.Bound {
-		return fmt.Errorf("%w: the data have %d individuals, %d pairs and %d features of %s norm %g, but the plan has %d "+
-			"individuals, %d pairs and %d features of %s norm %g", ErrPlan,
+		return fmt.Errorf("%w: the data have %d individuals, %d pairs, %d features, %s norm %g; the plan has %d, "+
+			"%d, %d, %s norm %g", ErrPlan,
 			g.Len(), len(g.Pairs()), data.Dim(), norm, bound, s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound)
 	}
 	if len(classes) != s.Individuals && (classes != nil || !s.listed()) {
@@ -255,8 +255,8 @@ func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	}
 	if s.listed() {
 		if d := g.MaxDegree(); s.Mode != algorithms.NonPrivate && s.Unit == Individual && d > s.Kappa {
-			return fmt.Errorf("%w: an individual is in %d pairs, more than kappa = %d; cap the pairs (pairgraph.Graph.Capped, "+
-				"pairgraph.Draw) or plan for a larger kappa", ErrPlan, d, s.Kappa)
+			return fmt.Errorf("%w: an individual is in %d pairs, more than kappa = %d; cap the pairs "+
+				"(pairgraph.Graph.Capped) or plan for a larger kappa", ErrPlan, d, s.Kappa)
 		}
 		for i, e := range g.Pairs() {
 			if classes != nil && data.Label(i) != (classes[e.A] != classes[e.B]) {
@@ -289,7 +289,7 @@ func Run(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, o 
 		return nil, err
 	}
 	if p.Spec.ByClass != (classes != nil) && p.Spec.Method == Input {
-		return nil, fmt.Errorf("%w: the plan and the call disagree on whether labels compare classes", ErrPlan)
+		return nil, fmt.Errorf("%w: method input needs classes if Spec.ByClass is set, and no classes otherwise", ErrPlan)
 	}
 	if o.Source == nil {
 		var err error

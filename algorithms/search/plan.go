@@ -135,9 +135,9 @@ func (o Options) validate() error {
 	case o.Runs != 0 && (o.Runs < 2 || o.Runs > account.MaxRuns):
 		return bad("the number of runs is %d, want 2 to %d", o.Runs, account.MaxRuns)
 	case len(o.Models) > 0 && o.Road != Auto && o.Road != NoisyMax:
-		return bad("models are chosen by %s, not by %s, because a search does not train them again", NoisyMax, o.Road)
+		return bad("models need %s, not %s, which trains settings", NoisyMax, o.Road)
 	case len(o.Settings) > 0 && o.Road == NoisyMax:
-		return bad("%s chooses among models that are public or released; to choose among settings, take %s or %s",
+		return bad("%s chooses among models, not settings; use %s or %s",
 			NoisyMax, Compose, RandomStopping)
 	case o.Road != Auto && o.Road != Compose && o.Road != RandomStopping && o.Road != NoisyMax:
 		return bad("road %q is unknown, want %s, %s or %s", o.Road, Compose, RandomStopping, NoisyMax)

@@ -26,7 +26,7 @@ func (p *Plan) promise() error {
 	p.Algorithm, p.Mode = "search", algorithms.Certified
 	p.Objective = fmt.Sprintf("%s of at most %d runs; candidates %s", o.Road, o.Runs, strings.Join(p.objectives(), "; "))
 	g := o.Provenance.Records(o.PersonRows).Guarantee("", "",
-		fmt.Sprintf("public: n = %d, the candidates (%s) with all their options, the schema and all options", o.Records,
+		fmt.Sprintf("public: n = %d, the candidates (%s) and their options, the schema and all other options", o.Records,
 			strings.Join(p.names(), ", ")))
 	switch o.Road {
 	case NoisyMax:
@@ -34,24 +34,23 @@ func (p *Plan) promise() error {
 		g.Derivation = fmt.Sprintf("a choice by permute-and-flip with epsilon %.6g: %s (docs/theory.md#choice)",
 			p.choice, p.rank.Derivation())
 		g.Assumptions = append(g.Assumptions,
-			"each model is public, or its privacy cost for these records is charged to the same data id")
+			"each model is public, or its privacy cost is charged to the same data id")
 	case Compose:
 		g.Released = "the models of all settings, and which of them is chosen"
-		g.Derivation = fmt.Sprintf("the guarantee composes %d trainings and one choice by permute-and-flip with "+
-			"epsilon %.6g; the scores of the choice are rank sums: %s (docs/theory.md#choice)", len(p.Trainings), p.choice,
+		g.Derivation = fmt.Sprintf("%d trainings and one choice (permute-and-flip, epsilon %.6g) compose; the "+
+			"choice compares rank sums: %s (docs/theory.md#choice)", len(p.Trainings), p.choice,
 			p.rank.Derivation())
 	case RandomStopping:
 		g.Released = "the model and the score of the best of a secret number of runs"
-		g.Derivation = fmt.Sprintf("the result is the best of K runs, where K is secret and uniform on 1 to %d; "+
-			"each run, training and score together, is %.6g-GDP; the profile of random stopping bounds the loss "+
-			"(docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
-		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, so that the time does not tell how many "+
-			"runs count; how long the search takes stays secret, because it depends on how often each setting was drawn",
+		g.Derivation = fmt.Sprintf("the secret number of runs is uniform on 1 to %d; each run with its score is "+
+			"%.6g-GDP (docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
+		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, and the running time of the "+
+			"search stays secret",
 			o.Runs))
 	}
 	if o.PersonRows > 0 {
-		g.Derivation += "; the rank sum of persons has the same sensitivity, and its integer part has the same " +
-			"sensitivity, too (docs/theory.md#person-figures)"
+		g.Derivation += "; the rank sum of persons and its integer part have the same sensitivity " +
+			"(docs/theory.md#person-figures)"
 	}
 	for _, t := range p.Trainings { // the assumptions of the trainings, which differ only in their constants
 		if a := t.Constants(); a != "" && !slices.Contains(g.Assumptions, a) {
@@ -99,9 +98,7 @@ func (p *Plan) advice() string {
 	if len(p.Options.Settings) == 0 {
 		return ""
 	}
-	return "all settings have the same features; in our measurements, the default setting with the whole budget " +
-		"(dyad train) was better than every such search; search only if settings differ by more than the noise of " +
-		"the search, for example in their features"
+	return "all settings have the same features; dyad train with the whole budget was better in all our measurements"
 }
 
 func (p *Plan) facts() (f algorithms.Facts) {
@@ -134,19 +131,20 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	}
 	f.Add("settings", settings)
 	if o.Road == RandomStopping {
-		f.Line("runs", "%d runs are made, and the best of the first K runs is released; K is secret and uniform on 1 "+
-			"to %[1]d; each setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried", p.tried()))
-		f.Line("score", "%s is added to the rank sum and to the number of positives; if both classes have the same "+
-			"size, the AUC then has noise of standard deviation %.3g", f.Add("score_noise", p.score.String()),
+		f.Line("runs", "of %d runs, the best of the first K is released; K is secret, uniform on 1 to %[1]d; a "+
+			"setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried", p.tried()))
+		f.Line("score", "%s is added to the rank sum and the number of positives; if the classes have equal size, "+
+			"the standard deviation of the AUC's noise is %.3g", f.Add("score_noise", p.score.String()),
 			f.Add("auc_noise_balanced", 2*p.score.Sigma/(n*n)))
 	} else {
-		f.Line("choice", "epsilon %.6g; if both classes have the same size, a candidate is passed over with "+
-			"probability 1 - exp(-gap/%.3g), where gap is the best AUC minus the AUC of the candidate",
+		f.Line("choice", "epsilon %.6g; if the classes have equal size, a candidate with an AUC lower by gap is "+
+			"rejected with probability 1 - exp(-gap/%.3g)",
 			f.Add("choice_epsilon", p.choice),
 			f.Add("choice_gap", 4*p.rank.Sensitivity()/p.choice/(n*n)))
 	}
 	if len(p.Trainings) > 0 {
-		f.Line("paid", "for choosing; one setting alone would have epsilon %.6g at delta %s with this noise",
+		f.Line("paid", "with this noise, one setting alone would have epsilon %.6g at delta %s; the choice costs "+
+			"the rest",
 			f.Add("alone_epsilon", p.Alone.Epsilon), privacy.FormatUp(p.Alone.Delta))
 	}
 	return f

@@ -37,8 +37,8 @@ func (p *Plan) cheapest() (*Plan, error) {
 		return &stopping, nil
 	}
 	a, b, tried := compose.trainingMu(), stopping.trainingMu(), stopping.tried()
-	comparison := fmt.Sprintf("with %s each of the %d trainings is %.4g-GDP; with %s a run is %.4g-GDP, and a setting is "+
-		"tried with probability %.2g", Compose, len(p.Options.Settings), a, RandomStopping, b, tried)
+	comparison := fmt.Sprintf("%s gives each of the %d trainings %.4g-GDP; %s gives a run %.4g-GDP, but tries a "+
+		"setting only with probability %.2g", Compose, len(p.Options.Settings), a, RandomStopping, b, tried)
 	chosen := &compose
 	if b*tried > a {
 		chosen = &stopping
@@ -146,13 +146,12 @@ func (p *Plan) planCompose() error {
 			return p.distinct()
 		}
 	}
-	return algorithms.Refused("search", ": the trainings cannot be composed within epsilon %g; choose algorithms with "+
+	return algorithms.Refused("search", ": the trainings together exceed epsilon %g; choose algorithms with "+
 		"Gaussian noise", b.Epsilon)
 }
 
 // errJoint is the error of composing trainings with releases that a session cannot distinguish.
-var errJoint = errors.New("two settings have hidden steps with the same noise, and one plan cannot list such steps " +
-	"twice; to compose the settings, change the options of one of them")
+var errJoint = errors.New("two settings have hidden steps with the same noise; change the options of one setting")
 
 // distinct returns an error for events that one session cannot carry out together.
 func (p *Plan) distinct() error {
@@ -192,8 +191,7 @@ func pureOf(mu float64) float64 {
 }
 
 // errHidden is the error of random stopping with an algorithm that draws batches in secret.
-var errHidden = errors.New("a setting has no mu of its own, for example because its batches are secret; random " +
-	"stopping needs a mu of every setting")
+var errHidden = errors.New("random stopping needs a mu for every setting; secret batches have none")
 
 type stoppingQuestion struct {
 	b    privacy.Budget

@@ -51,16 +51,15 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node,
 	case root == nil:
 		return nil, errors.New("gorgonia: FromGraph: build returned no node")
 	case root.Graph() != g:
-		return nil, errors.New("gorgonia: FromGraph: the node that build returned is not in the graph g; phi must be a " +
-			"node of g and must depend on u")
+		return nil, errors.New("gorgonia: FromGraph: build returned a node of another graph; return a node of g " +
+			"that depends on u")
 	case !root.IsScalar() || root.Dtype() != tensor.Float64:
 		return nil, fmt.Errorf("gorgonia: FromGraph: phi has type %v, but it must be a float64 scalar", root.Type())
 	}
 	for _, n := range g.AllNodes() {
 		if n.Deriv() != nil {
 			return nil, &UnsupportedError{"Grad",
-				"training must differentiate the loss, but Gorgonia computes a wrong derivative if the loss " +
-					"contains a gradient; write the gradient as a formula"}
+				"Gorgonia differentiates a loss with a gradient wrongly; write the gradient as a formula"}
 		}
 	}
 

@@ -336,7 +336,7 @@ func (g layersGraph) check() error {
 				return err
 			}
 			if !slices.EqualFunc(f, value, sameBits) || !slices.EqualFunc(jac, jacobian, sameBits) {
-				return fmt.Errorf("%w: network %s gives different numbers for a record when it is computed with other records",
+				return fmt.Errorf("%w: the numbers of network %s for a record depend on other records",
 					ErrNotAFunction, g.Name())
 			}
 		}

@@ -275,17 +275,16 @@ func (g userGraph) check() error {
 			}
 		}
 		if norm = math.Sqrt(norm); !(off <= gateTolerance*max(norm, 1)) {
-			return fmt.Errorf("%w: network %s: an entry of the Jacobian differs from a difference quotient of f by %.3g; the "+
-				"norm of the Jacobian is %.3g", autodiff.ErrGradientsDisagree, n.Name, off, norm)
+			return fmt.Errorf("%w: network %s: the Jacobian differs from difference quotients by %.3g; its norm is "+
+				"%.3g", autodiff.ErrGradientsDisagree, n.Name, off, norm)
 		}
 		for _, again := range []embedding.Tape{made, other} {
 			if err := errors.Join(again.Set(theta), again.Jacobian(above, scratch, x)); err != nil {
 				return err
 			}
 			if !slices.EqualFunc(f, above, sameBits) || !slices.EqualFunc(jac, scratch, sameBits) {
-				return fmt.Errorf("%w: network %s gives different numbers when it runs again; it must not draw "+
-					"random nodes, use dropout, normalise over records or keep state; draw random numbers outside "+
-					"of Build, or put them into theta", ErrNotAFunction, n.Name)
+				return fmt.Errorf("%w: network %s gives different numbers in a second run; remove dropout, batch "+
+					"normalisation, random nodes and state", ErrNotAFunction, n.Name)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func remembers(g *gorgonia.ExprGraph) error {
 			return fmt.Errorf("%w: %v is not an operation of Gorgonia, so it may keep numbers of records; use operations "+
 				"of Gorgonia", ErrNotAFunction, of)
 		case why != "":
-			return fmt.Errorf("%w: the operation %s %s; draw or keep numbers outside of Build, or put them into theta",
+			return fmt.Errorf("%w: operation %s %s; use it outside of Build, or put its numbers into theta",
 				ErrNotAFunction, of.Name(), why)
 		}
 	}

@@ -20,18 +20,15 @@ func wrongOperation(g *gorgonia.ExprGraph) error {
 		switch name := nameOf(n); {
 		case n.Deriv() != nil:
 			return &UnsupportedError{"Grad",
-				"Gorgonia differentiates a gradient wrongly, and a gradient inside a network would be " +
-					"differentiated again; write the gradient as a formula"}
+				"Gorgonia differentiates a gradient wrongly; write the gradient as a formula"}
 		case wrongDerivatives[name] != nil:
 			return wrongDerivatives[name]
 		case strings.HasPrefix(name, "MaxPool"):
 			return &UnsupportedError{"MaxPool2D",
-				"if a window has only NaNs, this operation panics in its own goroutine, and the panic stops the " +
-					"program; use NewLayers, whose maximum does not panic"}
+				"a window of only NaNs would stop the program; use NewLayers"}
 		case isLogSumExp(g, n):
 			return &UnsupportedError{"LogSumExp",
-				"Gorgonia adds the maximum before the logarithm, but must add it after the logarithm; write " +
-					"Log(Sum(Exp(x)))"}
+				"Gorgonia computes this operation wrongly; write Log(Sum(Exp(x)))"}
 		}
 	}
 	return nil

@@ -13,16 +13,13 @@ var absent = []struct{ options, commands, why string }{
 	{"force report", "plan compare, pairs plan",
 		"this command writes no file; dyad plan --report writes the page that is approved before a training"},
 	{"report", "local plan",
-		"the file of --out is the published document; dyad plan --report writes the page that is approved before a training"},
+		"--out writes the published document; dyad plan --report writes the page of a training"},
 	{"holdout", "plan compare, pairs plan, local plan", "-n is the number of training records"},
 	{"holdout", "pairs train",
-		"a split would lose every pair whose two individuals fall into different parts; dyad transform maps " +
-			"individuals outside the training data"},
+		"a split would lose pairs; to map other individuals, use dyad transform"},
 	{"holdout", "cluster", "clusters cannot be evaluated on other records"},
-	{"seed", "online", "a seeded run must continue from its seed, and the state file that --resume reads has no seed; " +
-		"the noise is always secret"},
-	{"holdout", "online", "a stream uses every record when it arrives, so no records are held out; dyad evaluate " +
-		"measures the model on other records"},
+	{"seed", "online", "the noise is always secret; --resume works without a seed"},
+	{"holdout", "online", "a stream holds out no records; dyad evaluate measures the model on other records"},
 	{"store", "pairs plan, pairs train, evaluate private, evaluate exact, evaluate compare, threshold, lab curve",
 		"the schema decides how records are held (store: float32)"},
 	{"store", "online, local plan, local simulate, local server", "records are processed one at a time"},
@@ -31,11 +28,9 @@ var absent = []struct{ options, commands, why string }{
 		"this command runs in one process; dyad train and dyad baseline can run as a team"},
 	{"paper-unsound", "plan compare, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, " +
 		"cluster, pairs plan, pairs train, lab curve, local plan, local simulate, local server",
-		"dyad train, dyad online and dyad plan have this option, which is for training with --mode paper on public " +
-			"data"},
+		"this option is for training in paper mode on public data (dyad train, dyad online, dyad plan)"},
 	{"model hidden dim activation similarity jacobian-clip gain init-seed init", "baseline",
-		"a network is always trained with noise, so it has no baseline; dyad train --model at a large --epsilon shows " +
-			"how much the noise costs"},
+		"a network has no baseline; dyad train --model at a large --epsilon shows the cost of the noise"},
 	{"seed resume", "evaluate exact", "no random number is drawn and no budget is charged"},
 	{"report", "threshold", "dyad report MODEL --figures FILE writes a page, where FILE is the output file of dyad " +
 		"threshold"},
@@ -43,14 +38,13 @@ var absent = []struct{ options, commands, why string }{
 	{"report", "local simulate", "dyad report MODEL writes the page of the saved model"},
 	{"track", "search, online, local simulate", "dyad report MODEL --track writes a tracker run of the saved model"},
 	{"track", "threshold, cluster, lab curve",
-		"a tracker run describes one model or its figures; dyad train, dyad evaluate and dyad report have --track"},
+		"a tracker run describes one model; use --track of dyad train, dyad evaluate or dyad report"},
 	{"seed holdout yes ledger data-id resume force report track", "local server",
-		"the server holds no records: each user adds the noise and keeps the privacy account, and the folder of --dir " +
-			"stores the run"},
+		"the server holds no records: each user adds the noise and keeps the privacy account; --dir stores the run"},
 	{"holdout yes store team paper-unsound ledger data-id resume track", "lab audit records, lab audit pairs, local audit",
 		"an attack makes its own records, and no budget is charged"},
 	{"force report", "local audit", "this command writes no file"},
-	{"guesses", "lab audit records", "the number of guesses is the second number of canaries: --set canaries=M/K"},
+	{"guesses", "lab audit records", "K in --set canaries=M/K is the number of guesses"},
 }
 
 // absence returns the reason why a command lacks an option that other runs have. It returns "" if the command

@@ -18,14 +18,14 @@ type accountCmd struct {
 	Delta       float64 `within:"[0,1)" default:"1e-5" help:"Delta of the guarantee. 0 is pure epsilon, from Laplace or K-norm noise."`
 	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace in every coordinate, or knorm with density exp(-||z||/scale). Default: gaussian, or knorm with --delta 0."`
 	Coordinates int     `positive:"" default:"1" help:"Number of released coordinates, for laplace and knorm."`
-	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release. With --rate: how far one record that enters or leaves the batch moves the release, for both relations."`
+	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release; with --rate, to one record that enters or leaves the batch, for both relations."`
 	Steps       int     `positive:"" default:"1" help:"Number of adaptive releases."`
 	Rate        float64 `xor:"sampling" within:"(0,1]" positive:"" placeholder:"Q" help:"Each release uses a Poisson sample of the records with this rate."`
 	Batch       int     `xor:"sampling" needs:"records" positive:"" placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
 	Records     int     `needs:"batch" positive:"" placeholder:"N" help:"Number of records, with --batch."`
-	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours for the guarantee and, without --rate, for the sensitivity: replace-one or add/remove."`
+	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours of the guarantee and, without --rate, of the sensitivity: replace-one or add/remove."`
 	Group       int     `name:"person-rows" aliases:"group" positive:"" default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
-	Padded      bool    `help:"The mechanism pads every data set to a public capacity, so a replace-one guarantee also holds for add/remove."`
+	Padded      bool    `help:"Data sets are padded to a public capacity, so replace-one also covers add/remove."`
 }
 
 type accountResult struct {

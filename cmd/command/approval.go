@@ -23,13 +23,13 @@ import (
 
 // studyFlags are the flags for the contents of an approval page besides the plan.
 type studyFlags struct {
-	Report      string  `writes:"page" needs:"schema" why:"it shows the columns with their ranges" placeholder:"FILE.html" help:"Also write the page that is approved before any data are read: study, columns with ranges, risk in one sentence, releases, expected interval of the AUC, place for a signature."`
+	Report      string  `writes:"page" needs:"schema" why:"it shows the columns with their ranges" placeholder:"FILE.html" help:"Also write a page to be approved before any data are read: study, columns, ranges, risk, releases, expected AUC."`
 	Study       string  `needs:"report" placeholder:"TEXT" help:"Name of the study, for --report."`
 	Institution string  `needs:"report" placeholder:"TEXT" help:"Institution, for --report."`
 	Purpose     string  `needs:"report" placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
 	Responsible string  `needs:"report" placeholder:"TEXT" help:"Responsible person, for --report."`
 	Language    string  `default:"en" enum:"en,de,fr" help:"Language of --report: en, de or fr."`
-	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Widest acceptable 95 % interval of the AUC. Plan and page state whether it is narrow enough."`
+	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Widest acceptable 95 % interval of the AUC. Plan and page compare it with the expected one."`
 	Force       bool    `help:"Replace an existing file."`
 }
 
@@ -118,8 +118,8 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 			"repeat the flags of \"dyad plan\"" + sizes},
 	} {
 		if part.differs {
-			return "", badInput("--approved %s: the run and the page differ in the %s (%s); %s, or make a new page and have "+
-				"it approved", f.Approved, part.name, part.with, part.remedy)
+			return "", badInput("--approved %s: the run and the page differ in the %s (%s); %s, or have a new page "+
+				"approved", f.Approved, part.name, part.with, part.remedy)
 		}
 	}
 	return digest, nil
@@ -147,8 +147,8 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	// A result of public data has no plan.
 	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID ||
 		m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record {
-		return nil, badInput("--approved %s: the model names this page, but has another plan or schema than the page; "+
-			"\"dyad verify\" checks the model", f.Approved)
+		return nil, badInput(`--approved %s: the model names this page, but has another plan or schema; "dyad `+
+			`verify" checks the model`, f.Approved)
 	}
 	if figures != nil && figures.plan != "" && figures.plan != a.Figures {
 		changed = t.Of("other_figures", t.Number(up(figures.Guarantee.Epsilon)))

@@ -23,7 +23,7 @@ type auditRecordsCmd struct {
 	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	N          int      `positive:"" within:"[2,]" short:"n" default:"64" help:"Number of records."`
-	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows, and the two data sets differ in all rows of one person. Default: each row is a record."`
+	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows; the data sets differ in one person. Default: each row is a record."`
 	D          int      `positive:"" short:"d" default:"2"`
 	Choose     int      `positive:"" name:"choose-interactions" placeholder:"K" help:"As in a schema."`
 	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
@@ -36,14 +36,14 @@ type auditRecordsCmd struct {
 
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V"`
 	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C"`
-	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start at the matrix where one record moves the gradient most, not at a multiple of the identity. The guarantee holds for every public start."`
+	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start where one record moves the gradient most, not at a multiple of the identity."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that contains w. Default: 1 for the loss linear, else the public rule."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
 	Buffer     int                `help:"As in online. Default: 0, which keeps all earlier records."`
 	Reservoir  bool
 	Secret     bool          `name:"secret-state"`
-	Method     string        `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets; canaries: one run with many canary records."`
-	Canaries   canaryNumbers `placeholder:"M[/K]" help:"M canary records, at most min(d, n/2), and K guesses of their bits. Default: min(d, n/2), and a quarter of M."`
+	Method     string        `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"Many runs on two neighbouring data sets (runs), or one run with many canaries (canaries)."`
+	Canaries   canaryNumbers `placeholder:"M[/K]" help:"M canaries (at most min(d, n/2)) and K guesses of their bits. Default: the largest M; K = M/4."`
 	auditNetworkFlags
 	auditFlags
 }
@@ -199,8 +199,7 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 			continue
 		}
 		if c.PersonRows > 0 {
-			return nil, badInput("--person-rows is only for batch algorithms; in a stream, rows that one person adds at " +
-				"several times are several records")
+			return nil, badInput("--person-rows is only for batch algorithms; in a stream, each row is a record")
 		}
 		if c.Method == "canaries" {
 			return nil, badInput("--method canaries is only for batch algorithms; leave --method out")
@@ -268,8 +267,8 @@ var auditBackend = cpu.Backend{Workers: 1}
 func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error) {
 	a, err := algorithms.ByName(c.Algorithm)
 	if err != nil && exists(c.Algorithm) {
-		return nil, nil, badInput("%s is a file; dyad lab audit takes the name of an algorithm, such as moments, and \"dyad "+
-			"verify\" checks a model", c.Algorithm)
+		return nil, nil, badInput(`%s is a file; name an algorithm, such as moments, or check a model with "dyad `+
+			`verify"`, c.Algorithm)
 	}
 	if err != nil {
 		return nil, nil, asInput(err)

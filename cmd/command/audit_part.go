@@ -14,9 +14,9 @@ import (
 
 // auditFlags are the flags of an attack.
 type auditFlags struct {
-	BlackBox   bool          `help:"Attack without the random draws, in complete runs. This is slower and weaker, and always on if the guarantee rests on secret batches or steps."`
-	Runs       int           `positive:"" help:"Runs on each of the two data sets. Half of the runs choose the attack. Default: 40000, or 10000 with --black-box, or up to 200000 with --time."`
-	Time       time.Duration `positive:"" placeholder:"30s" help:"Stop after this time with the bound so far, which holds with the same confidence."`
+	BlackBox   bool          `help:"Attack complete runs without the random draws: slower and weaker. Always on if the guarantee needs secret batches or steps."`
+	Runs       int           `positive:"" help:"Runs on each data set; half of them choose the attack. Default: 40000, with --black-box 10000, with --time up to 200000."`
+	Time       time.Duration `positive:"" placeholder:"30s" help:"Stop after this time. The bound so far holds with the same confidence."`
 	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
 	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
 	Workers    int           `positive:""`

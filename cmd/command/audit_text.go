@@ -21,11 +21,10 @@ func auditFacts(r *audit.Report, plot string) (f algorithms.Facts) {
 			r.Runs, r.Seed)
 	}
 	if r.Stopped != "" {
-		f.Line("", "stopped before %d runs (%s): these are the bounds of the last check before the stop, which hold with "+
-			"the same confidence", r.Planned, r.Stopped)
+		f.Line("", "stopped before %d runs (%s); the bounds are from the last check, with the same confidence", r.Planned, r.Stopped)
 	}
 	if r.Move > 0 {
-		f.Line("", "the exact vectors move by %.4g of the distance that the certificate allows", r.Move)
+		f.Line("", "without noise, the releases differ by %.4g times the certified distance", r.Move)
 	}
 	claim := fmt.Sprintf("epsilon %.6g at delta %.6g", r.Epsilon, r.Delta)
 	switch {
@@ -64,13 +63,13 @@ func writeTightness(f *algorithms.Facts, r *audit.Report) {
 		f.Line("tightness", "%.3f +- %.3f (standard error) of the claim: %s is %.4f, the claimed %s %.4f", share,
 			standardError, t.Quantity, t.Estimate, of, t.Claim)
 	} else if s := r.Shift; s != nil {
-		f.Line("", "gap/sd of the scores: %.4f, standard error %.4f (the claim has no mu to compare with)", s.Mu,
+		f.Line("", "gap/sd of the scores: %.4f, standard error %.4f (the claim has no mu)", s.Mu,
 			s.StandardError)
 	}
 	if !r.Holds() {
 		return
 	}
-	control := "These runs refute this value, so they would also find a leak of twice the claim"
+	control := "These runs refute this value, so they would find a leak of twice the claim"
 	if !r.HalfRefuted {
 		control = "These runs do NOT refute this value"
 		switch {
@@ -95,14 +94,13 @@ func auditVerdict(r *audit.Report) (verdict string) {
 	case r.Refuted():
 		verdict = "THE CLAIM IS REFUTED"
 	case r.Exceeds():
-		verdict = "THE CERTIFICATE IS EXCEEDED: the vectors move further than the noise covers, so the claim does not hold"
+		verdict = "THE CERTIFICATE IS EXCEEDED: the vectors move too far, so the claim does not hold"
 	case !r.Holds():
 		verdict = "THE NOISE IS WRONG: some noise is off its grid or repeats, so the claim does not hold"
 	case r.HalfRefuted:
 		verdict = "the claim is not refuted (which does not prove it)"
 	default:
-		verdict = "the claim is not refuted, but this audit has no power, because it does not even refute half the " +
-			"claim"
+		verdict = "the claim is not refuted, but this audit has no power: half the claim is not refuted either"
 	}
 	if e := r.PaperEpsilon; e > 0 {
 		paper := "is not refuted"

@@ -42,8 +42,8 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 	for args, says := range map[string]string{
 		"--second-moments none": "the flags make it 0 steps",
 		"--steps 5":             "the flags make it 5 steps",
-		"--steps 2":             "above this value, two logistic steps are worth their share of the budget\n",
-		"--class-balance 0.3":   "above this value, two logistic steps are worth their share of the budget\n",
+		"--steps 2":             "where two logistic steps are best\n",
+		"--class-balance 0.3":   "where two logistic steps are best\n",
 	} {
 		ends(t, dir, exitOK, says, append([]string{"plan", "-n", "50000", "-d", "4"}, strings.Fields(args)...)...)
 	}

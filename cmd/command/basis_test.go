@@ -17,7 +17,7 @@ func TestBasisAuto(t *testing.T) {
 	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "auto.yaml", "basis: auto\n"+string(text))
 	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "needs at least"},
-		{"1000", "spike:6", "is at least"}} {
+		{"1000", "spike:6", "this basis needs at least"}} {
 		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon",
 			c.epsilon, "--delta", "1e-5", "--force", "--yes"}
 		ran(t, dir, args...).exits(exitOK).prints(c.says).counts(1, "basis       "+c.basis)
@@ -40,7 +40,7 @@ func TestBasisAuto(t *testing.T) {
 	}
 	var r trainResult
 	if code, out, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "auto.yaml", "--task", "metric",
-		"--force", "--yes", "--json"); code != exitOK || json.Unmarshal([]byte(out), &r) != nil || !strings.HasPrefix(r.Basis, "none, chosen by auto: the rule for bases applies only to scores") {
+		"--force", "--yes", "--json"); code != exitOK || json.Unmarshal([]byte(out), &r) != nil || !strings.HasPrefix(r.Basis, "none, chosen by auto: bases are chosen only for scores") {
 		t.Errorf("a metric: exit %d, %q\n%s", code, r.Basis, errs)
 	}
 	// Without the key a line is printed where it matters; basis: none, and files that are encoded already or cannot be read twice, have no basis.

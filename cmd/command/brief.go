@@ -109,10 +109,10 @@ func (o *runOutcome) writeNext(b *strings.Builder, task string) {
 	case o.Model == "":
 		line(b, "next", "dyad plan and --verbose print the derivation")
 	case task == taskMetric:
-		line(b, "next", "dyad transform %s --data FILE --out FILE maps records by the metric; the derivation is in %[1]s, "+
-			"and printed with --verbose", o.Model)
+		line(b, "next", "dyad transform %s --data FILE --out FILE maps records; for the derivation, see %[1]s or "+
+			"use --verbose", o.Model)
 	default:
-		line(b, "next", "dyad predict %s --data FILE scores records; the derivation is in %[1]s, and printed with --verbose",
+		line(b, "next", "dyad predict %s --data FILE scores records; for the derivation, see %[1]s or use --verbose",
 			o.Model)
 	}
 }
@@ -128,11 +128,11 @@ func (r *heldResult) writeSummary(b *strings.Builder, n int, unit string, public
 			text += fmt.Sprintf("; without privacy %.4f", *r.Baseline.AUC)
 		}
 		line(b, "held out", "%s%s%s", text,
-			pick(unit == "persons", "; this figure counts rows, so a person with many rows weighs more", ""),
+			pick(unit == "persons", "; this figure counts rows, not persons", ""),
 			pick(public, "", "; this exact figure is not covered by the guarantee"))
 	}
 	if p := r.HeldPrivate; p != nil {
-		line(b, "held out", "%d %s were evaluated privately by run %s, which was charged as well; the figures are in %s", n,
+		line(b, "held out", "%d %s were evaluated privately (charged as run %s); figures in %s", n,
 			unit, p.Run, p.Out)
 		writeFigures(b, p.Figures)
 	}

@@ -57,7 +57,7 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 		forged(t, text)
 	}
 	for want, args := range map[string][]string{
-		"another algorithm or": {"--algorithm", "dpgdsc"}, "choose_interactions": {"--algorithm", "moments-descent"}, "delta > 0": {"--delta", "0", "--algorithm", "moments"}, "--holdout-epsilon is not": {"--holdout", "0.2", "--holdout-epsilon", "1"},
+		"another algorithm or": {"--algorithm", "dpgdsc"}, "choose_interactions": {"--algorithm", "moments-descent"}, "delta > 0": {"--delta", "0", "--algorithm", "moments"}, "--holdout-epsilon does not": {"--holdout", "0.2", "--holdout-epsilon", "1"},
 	} {
 		code, _, errs := dyad(t, dir, append([]string{"train", "--data", "rows.csv", "--schema", "records.yaml", "--epsilon", "16", "--yes", "--ledger", "l2.jsonl", "--out", "no.json"}, args...)...)
 		if code != exitInput || !strings.Contains(errs, want) && !strings.Contains(errs, "choose_interactions") {
@@ -67,7 +67,7 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 }
 
 // ofChoices are the reasons of the checker to refuse a choice.
-var ofChoices = []string{"the sensitivity of the scores and the event of a choice: it has ", "a plan must choose 1 to 8 pairs of columns, only once, and between two releases with noise", "a choice has epsilon "}
+var ofChoices = []string{"the sensitivity and the kind of event of a choice: it has ", "a plan may choose pairs of columns only once, 1 to 8 pairs, between two releases with noise", "a choice has epsilon "}
 
 // forged changes what a model file says of its choice, and what follows from it.
 func forged(t *testing.T, text []byte) {

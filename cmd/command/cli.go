@@ -10,7 +10,7 @@ type cli struct {
 	Verbose bool `name:"verbose" short:"v" help:"Write the whole report, with the proof."`
 
 	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A key of the recipe, an option that most runs leave as it is; \"dyad help keys\" explains all. May repeat."`
-	LogFormat string   `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"Format of standard error: text, or JSON with one object per line, which has time (when the command began), level and message."`
+	LogFormat string   `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"Format of standard error: text, or JSON lines with the start time, level and message."`
 
 	Start startCmd `cmd:"" group:"Prepare data:" help:"Begin with your own file: answer questions to get a schema and a recipe for a training."`
 	Data  dataCmd  `cmd:"" group:"Prepare data:" help:"Work with data files."`
@@ -72,7 +72,7 @@ type evaluateCmd struct {
 }
 
 type ledgerCmd struct {
-	Init   ledgerInitCmd   `cmd:"" help:"Set the most that may be spent on a data set."`
+	Init   ledgerInitCmd   `cmd:"" help:"Set the total budget of a data set."`
 	Show   ledgerShowCmd   `cmd:"" help:"Show what has been spent."`
 	Verify ledgerVerifyCmd `cmd:"" help:"Check that no ledger line was changed or lost."`
 

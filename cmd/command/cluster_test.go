@@ -127,7 +127,7 @@ func TestClustersThatAreRefused(t *testing.T) {
 		"--data and --plan exclude each other": append([]string{"-k", "2", "--plan"}, people...),
 		"-n is for --plan":                     append([]string{"-k", "2", "-n", "60"}, people...),
 		"missing flags: --data=FILE or --plan": {"-k", "2", "--schema", "people.yaml"},
-		"a person can have several rows":       {"-k", "2", "--data", "people.csv", "--schema", "visits.yaml"},
+		"protects only single rows":            {"-k", "2", "--data", "people.csv", "--schema", "visits.yaml"},
 		"clusters need a metric":               {"-k", "2", "--data", "patients.csv", "--schema", "patients.yaml", "--metric", "scores.json"},
 		"257 clusters":                         append([]string{"-k", "257"}, people...),
 		"1001 rounds":                          append([]string{"-k", "2", "--rounds", "1001"}, people...),

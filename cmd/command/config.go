@@ -195,7 +195,7 @@ func (c *config) read() error {
 	if err := c.add(mapping(body), ""); err != nil || len(c.settings) > before {
 		return err
 	}
-	return badInput("%s: want lines such as \"epsilon: 1\", which have names of flags and their values", c.path)
+	return badInput(`%s has no settings; want lines such as "epsilon: 1"`, c.path)
 }
 
 // add adds the settings of a mapping. If part is not "", the settings belong to this part of a recipe.
@@ -285,7 +285,7 @@ func (c *config) explain(message string) string {
 	if i < 0 || c.settings[i].line == 0 {
 		return c.spelled(message, true)
 	}
-	return fmt.Sprintf("%s (set in %s, line %d, unless the command line sets this option)",
+	return fmt.Sprintf("%s (set in %s, line %d, or on the command line)",
 		c.spelled(message, true), c.path,
 		c.settings[i].line)
 }
@@ -333,8 +333,7 @@ func leavesOut(command string, s setting) bool {
 func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
 	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed &&
 		slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
-		return badInput("%s: dyad %s has no flag --%s; this flag changes the guarantee, so the run would not be the "+
-			"run of this recipe", c.place(s), command, s.flag)
+		return badInput("%s: dyad %s has no flag --%s; this flag changes the guarantee of the recipe", c.place(s), command, s.flag)
 	}
 	near := ""
 	if why := absence(command, s.flag); why != "" {

@@ -47,20 +47,19 @@ func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bo
 	if err != nil || s.Public {
 		return asInput(err)
 	}
-	return f.confirm(a, fmt.Sprintf("a training without privacy on the private data %q protects nobody: the model "+
-		"may reveal records, and from then on the total of this data id has no finite epsilon", s.DataID))
+	return f.confirm(a, fmt.Sprintf("training on the private data %q without privacy may reveal records, and the "+
+		"total of this data id will have no finite epsilon", s.DataID))
 }
 
 // unsoundFlag is the --paper-unsound flag.
 type unsoundFlag struct {
-	PaperUnsound bool `needs:"mode=paper" help:"For --mode paper with --public-data (not needed by a plan): run offpairstrc, offpairc, onpairstrc and onpairc without the burn-in that prevents all their steps, and dpgdc2 with its corrected step. The paper's claim does not cover these changes, and every output says so."`
+	PaperUnsound bool `needs:"mode=paper" help:"For --mode paper with --public-data (not needed by a plan): run offpair* and onpair* without the burn-in that prevents all their steps, and dpgdc2 with its corrected step. The paper's claim does not cover these changes."`
 }
 
 // checkUnsound returns an error if the flag could affect private data. No data have been read at this point.
 func (f unsoundFlag) checkUnsound(public bool) error {
 	if f.PaperUnsound && !public {
-		return badInput("--paper-unsound is only for public data; add --public-data, which is required even with a public " +
-			"schema. The paper proves nothing about this schedule")
+		return badInput("--paper-unsound is only for public data; add --public-data (even with a public schema)")
 	}
 	return nil
 }

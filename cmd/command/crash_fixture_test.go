@@ -279,7 +279,7 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) 
 func (f *fixture) saveKept(t testing.TB, run string, args []string) {
 	t.Helper()
 	before := f.get(t, "ledger/ledger.jsonl")
-	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "repeat the command of the run with --resume "+run)
+	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "repeat the run's command with --resume "+run)
 	f.dyad(append(args, "--resume", run)...).Want(t, "resume of a released run", exitOK, "nothing more was charged")
 	must.Equal(t, f.get(t, "ledger/ledger.jsonl"), before, "saving the model wrote to the ledger")
 	if e := f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")); strings.Contains(e.Stdout, run) {

@@ -22,11 +22,11 @@ import (
 
 type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
-	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As in train, but needs --schema. Private data need --holdout-epsilon and are charged."`
+	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As in train, with --schema. Private data are charged and need --holdout-epsilon."`
 	Schema     string    `needs:"data" placeholder:"FILE"`
 	PublicData bool      `help:"As in train. The figures are exact."`
 	Dataset    string    `xor:"data" placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`
-	Synthetic  string    `xor:"data" placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default, without other data: clinical."`
+	Synthetic  string    `xor:"data" placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default without data: clinical."`
 	Records    int       `positive:"" default:"5000" help:"Number of synthetic records."`
 	Features   int       `positive:"" default:"20" help:"Features of synthetic ar1 and scores."`
 	N          []int     `short:"n" placeholder:"N" help:"Numbers of training records; all other records are test records. Default: what --holdout leaves."`
@@ -53,7 +53,7 @@ type curveCmd struct {
 
 // privateCurve holds the flags of a curve on private data.
 type privateCurve struct {
-	HoldoutEpsilon *float64 `placeholder:"E" help:"As in train. E is spent on the figures of every private run."`
+	HoldoutEpsilon *float64 `placeholder:"E" help:"As in train, for the figures of every private run."`
 }
 
 // Run computes and draws a curve.
@@ -77,8 +77,7 @@ func (c *curveCmd) Run(a *app) error {
 		}
 		if from = data.Name; set != nil {
 			if o.Parts > 0 || c.Merge != nil {
-				return badInput("a curve of private data is one charge and one release, and cannot be split into parts; leave " +
-					"--part and --merge out")
+				return badInput("a curve of private data is one release; leave --part and --merge out")
 			}
 			return c.private(a, data, set, page)
 		}
@@ -317,7 +316,7 @@ func (r curveResult) text() string {
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "picture   %s\n", f)
 	}
-	b.WriteString("guarantee none. The data count as public, and the noise is seeded. Do not use these figures to " +
-		"choose options for private data of the same people\n")
+	b.WriteString("guarantee none (public data, seeded noise). Do not use these figures to choose options for " +
+		"private data of the same people\n")
 	return b.String()
 }

@@ -22,11 +22,10 @@ import (
 func (c *curveCmd) checkPrivate() error {
 	switch {
 	case c.HoldoutEpsilon == nil:
-		return badInput(`%s is private, because its schema does not say "public: true". Every point of a private `+
-			"curve is charged for a training and for private figures of the held-out records. Give the epsilon of "+
-			"these figures with --holdout-epsilon, or add --public-data if the data are public", c.Data)
+		return badInput("%s is private, so every run and its figures are charged; give --holdout-epsilon for the "+
+			"figures, or --public-data if the data are public", c.Data)
 	case len(c.N) > 1:
-		return badInput("a curve of private data has one number of training records, but -n gives %d numbers", len(c.N))
+		return badInput("on private data, -n takes one number of training records, not %d", len(c.N))
 	case c.Retry || c.Parallel != 1:
 		return badInput("--retry and --parallel are only for public data")
 	}
@@ -168,8 +167,8 @@ func (r *privateCurveResult) text() string {
 	for _, x := range r.Rows {
 		line(&b, "AUC", "epsilon %-6g %s: %.4f (%.4f to %.4f)", x.Epsilon, x.Algorithm, x.AUC, x.Low, x.High)
 	}
-	line(&b, "intervals", "%g %% intervals for the model of each run; they cover the sampling of the held-out records "+
-		"and the noise of their figures", 100*defaultConfidence)
+	line(&b, "intervals", "%g %% for the model of each run; they cover sampling of held-out records and noise of "+
+		"the figures", 100*defaultConfidence)
 	for _, f := range slices.Concat([]string{r.Out, r.CSV}, r.Figures) {
 		line(&b, "file", "%s", f)
 	}

@@ -20,7 +20,7 @@ const mostCurves = 12
 
 // curvesFlag is the flag that requests the curves of a model.
 type curvesFlag struct {
-	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score, computed from the model file alone. A .json FILE gets all columns and interactions. A .svg, .pdf or .png FILE gets a picture of the numeric columns."`
+	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score. .json: all columns and interactions. .svg, .pdf, .png: a picture of the numeric columns."`
 }
 
 // check returns an error if the file cannot be written or the model has no curves.
@@ -64,8 +64,7 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 		}
 	}
 	if grid == nil {
-		return badInput("the model has no numeric column to draw; name a file that ends in .json, which contains " +
-			"the categories")
+		return badInput("the model has no numeric column to draw; name a .json file to save its categories")
 	}
 	var b bytes.Buffer
 	if err := grid.Write(&b, strings.ToLower(strings.TrimPrefix(filepath.Ext(f.Curves), "."))); err != nil {
@@ -75,10 +74,9 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 }
 
 // bandWords describe the coverage of a band.
-const bandWords = "bands of 95 %, each for its whole curve at once. They cover the noise that was added to the " +
-	"signed sum, to the gradients and, to first order, to the second moments, for the released values of the " +
-	"matrix, ridge, damping and length. A band does not cover the noise of the number of positives and of the " +
-	"centre, the shrinkage by the ridge, or the sampling of the records"
+const bandWords = "bands of 95 %, each for a whole curve. They cover the noise of the signed sum, the gradients " +
+	"and, to first order, the second moments. A band does not cover other noise, the ridge's shrinkage or the " +
+	"sampling"
 
 // curveFigure returns the figure of a numeric column.
 func curveFigure(c curves.Curve) experiment.Figure {
@@ -145,7 +143,7 @@ func curvesSection(m *model) (s page.Section, err error) {
 		}
 		s.Tables = append(s.Tables, t)
 		s.Text = append(s.Text,
-			"Interactions are not drawn and have no bands; \"dyad report --curves FILE.json\" writes their values as tables.")
+			`Interactions are not drawn; "dyad report --curves FILE.json" writes their values.`)
 	}
 	return s, nil
 }

@@ -51,7 +51,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	must.Err(os.Stat(filepath.Join(dir, "model.html")))(t, "a page that nobody asked for")
 	mustRun(t, dir, "report", "model.json")
 	page := must.Get(os.ReadFile(filepath.Join(dir, "model.html")))(t)
-	must.Contain(t, string(page), "curve:3: each column of numbers adds a curve to the score", "A band does not cover the noise of the number of positives", "adds to the score", want[0].Bend, "age and sex")
+	must.Contain(t, string(page), "curve:3: each column of numbers adds a curve to the score", "A band does not cover other noise", "adds to the score", want[0].Bend, "age and sex")
 
 	// Without a basis there are lines without bands, and no section.
 	ran(t, dir, "report", "plain.json", "--curves", "p.json", "--out", "plain.html").exits(exitOK)

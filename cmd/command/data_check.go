@@ -47,9 +47,8 @@ func (c *dataCheckCmd) Run(a *app) error {
 	}
 	line(&b, "label", "%s", direction(s))
 	if from := s.FromDataColumns(); len(from) > 0 {
-		line(&b, "warning", "the ranges or categories of %s were taken from the data. Replace them by values that "+
-			"are known without the data. Where the known values are the same, add known_from, which states where "+
-			"they are known from", strings.Join(from, ", "))
+		line(&b, "warning", "the ranges or categories of %s were taken from the data. Replace them by values known "+
+			"without the data; if these are the same, add known_from", strings.Join(from, ", "))
 	}
 	if s.Draft != "" {
 		line(&b, "warning", "%s", algorithms.DraftAway)

@@ -80,17 +80,16 @@ func (r *inspectResult) text() string {
 	}
 	switch {
 	case r.Persons > 0:
-		fmt.Fprintf(&b, "persons %d in %s, with up to %d rows each, all of them protected together\n", r.Persons, r.IDs,
+		fmt.Fprintf(&b, "persons %d in %s; the up to %d rows of a person are protected together\n", r.Persons, r.IDs,
 			max(r.RowsOfID, 1))
 	case r.RowsOfID > 0:
-		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if an id names a person, role: person protects all rows of "+
-			"a person; without this role a guarantee is for one row\n", r.IDs, r.RowsOfID)
+		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if ids name persons, set role: person, because "+
+			"otherwise only single rows are protected\n", r.IDs, r.RowsOfID)
 	}
 	for _, name := range r.MayNamePersons {
 		if name != r.IDs {
-			fmt.Fprintf(&b, "repeats %s has values that occur more than once. If the column names persons, give it "+
-				"role: person, which protects all rows of a person together. Without this role a guarantee "+
-				"protects a single row\n", name)
+			fmt.Fprintf(&b, "repeats %s has repeated values; if it names persons, set role: person. Without this "+
+				"role a guarantee protects only single rows\n", name)
 		}
 	}
 	b.WriteByte('\n')

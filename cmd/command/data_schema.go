@@ -17,7 +17,7 @@ type draftFlags struct {
 	Force    bool
 	Label    string `placeholder:"COLUMN" help:"The label. Default: the column with two values, if there is only one."`
 	Positive string `placeholder:"VALUE" help:"The value of the label that should score high. Default: a guess, to be checked."`
-	Decimal  string `enum:"auto,point,comma" default:"auto" placeholder:"SIGN" help:"Decimal separator of numbers in a CSV file: point, comma, or auto, which takes it from the file."`
+	Decimal  string `enum:"auto,point,comma" default:"auto" placeholder:"SIGN" help:"Decimal separator of a CSV file: point, comma, or auto, which looks at the file."`
 	Sheet    string `placeholder:"NAME" help:"The sheet of a workbook. Default: its only sheet with cells."`
 	Answers  string `placeholder:"FILE" help:"YAML file of what is known about columns without the data, lines such as \"age: {range: [18, 110]}\" with the keys of a schema."`
 }
@@ -75,8 +75,8 @@ func (c *dataSchemaCmd) Run(a *app) error {
 		return err
 	}
 	if c.Ask && !a.atTerminal() {
-		return badInput("--ask needs a terminal as standard input and standard error, since it shows values of records; " +
-			"without a terminal use --answers FILE")
+		return badInput("--ask needs a terminal as standard input and standard error; without a terminal, use " +
+			"--answers FILE")
 	}
 	draft, err := c.draft(a, c.Ask)
 	if err != nil {
@@ -136,8 +136,8 @@ func left(d *dataset.Drafted) string {
 	case len(d.FromData) == 0:
 		return "every range in the schema comes from an answer, so none has to be replaced"
 	}
-	return "replace its ranges by public ranges, then delete their marks (from_data); a file next to the schema, whose " +
-		"name ends in " + dataset.DraftedEnding + ", keeps the values that the draft took from the data"
+	return "replace its ranges by public ranges, then delete their marks (from_data); the file next to the schema " +
+		"that ends in " + dataset.DraftedEnding + " keeps the values that the draft took from the data"
 }
 
 // guesses lists the uncertain decisions of the draft and its open questions.
@@ -150,7 +150,7 @@ func (a *app) guesses(d *dataset.Drafted, o dataset.DraftOptions) {
 		a.note("dyad: check the draft: the label column was guessed to be %s", d.Label)
 	}
 	if len(d.Ignored) > 0 {
-		a.note("dyad: check the draft: it states why these columns are ignored: %s",
+		a.note("dyad: check in the draft why these columns are ignored: %s",
 			strings.Join(d.Ignored, ", "))
 	}
 }

@@ -18,7 +18,7 @@ type dataSynthCmd struct {
 	N        int    `positive:"" within:"[2,]" not:"visits" why:"visits take --persons and --visit-rows" short:"n" help:"Number of records. Default: 2000."`
 	Seed     uint64 `default:"1" help:"Seed. The same seed and numbers give the same file."`
 	Force    bool
-	Features int    `positive:"" placeholder:"D" help:"For a pack: write records of D uniform numbers and a label instead of clinical records. Only the disk limits their number."`
+	Features int    `positive:"" placeholder:"D" help:"For a pack: write D uniform numbers and a label per record, not clinical records."`
 	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As in data pack. FILE must be a pack."`
 	visitsFlags
 }
@@ -31,7 +31,7 @@ type visitsFlags struct {
 	MaxRows       int    `positive:"" needs:"visits" help:"With --visits: maximum number of rows of a person. Default: 40."`
 	Encoding      string `enum:",utf-8,windows-1252" default:"" placeholder:"NAME" needs:"visits" help:"With --visits: utf-8 (default) or windows-1252, which is Latin-1 for this file."`
 	Answers       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write what the hospital knows of its columns, for \"dyad data schema --answers\"."`
-	HeldOut       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write a file of a quarter as many other persons."`
+	HeldOut       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write a file of other persons, a quarter as many."`
 	HeldOutSchema string `placeholder:"FILE" needs:"held-out" help:"The schema of the file of --held-out."`
 }
 
@@ -169,8 +169,8 @@ func (c *dataSynthCmd) visits(r *synthResult) ([]synthFile, string, error) {
 	r.Records, r.Visits = v.Rows, &synthVisits{Persons: v.Persons, MaxRows: v.MaxRows, AUC: auc, Answers: c.Answers}
 	out := []synthFile{{c.File, csv}, {c.Schema, []byte(v.Schema())}, {c.Answers, []byte(v.Answers())}}
 	written := func(v dataset.Visits, file string, auc float64) string {
-		return fmt.Sprintf("%d synthetic visits of %d persons written to %s\nAUC of the score that drew the labels, over "+
-			"pairs of persons: %.4f\n", v.Rows, v.Persons, file, auc)
+		return fmt.Sprintf("%d synthetic visits of %d persons written to %s\nAUC of the score that drew the labels: "+
+			"%.4f\n", v.Rows, v.Persons, file, auc)
 	}
 	text := written(v, c.File, auc)
 	if c.HeldOut != "" {

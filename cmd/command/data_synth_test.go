@@ -37,7 +37,7 @@ func TestSynthVisits(t *testing.T) {
 		{[]string{"data", "synth", "a.csv", "--persons", "5"}, "for --visits"},
 		{[]string{"data", "synth", "a.csv", "--visits", "-n", "5"}, "--persons and --visit-rows"},
 		{[]string{"data", "synth", "a.csv", "--visits", "--held-out-schema", "a.yaml"}, "for --held-out"},
-		{[]string{"data", "synth", "a.csv", "--visits", "--persons", "5", "--rows", "4"}, "must be 5 to 200"},
+		{[]string{"data", "synth", "a.csv", "--visits", "--persons", "5", "--rows", "4"}, "want 5 to 200"},
 		{[]string{"data", "synth", "a.csv", "--visits", "--persons", "5", "--held-out", "b.csv"}, "persons, want 2"},
 		{[]string{"data", "synth", "a.csv", "-n", "1"}, "at least 2"},
 	} {

@@ -30,15 +30,14 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 	if d.threshold, err = strconv.ParseFloat(f.Threshold, 64); err != nil {
 		r, err := readFigures(f.Threshold, m)
 		if !exists(f.Threshold) {
-			return nil, badInput("--threshold is %q, which is neither a score such as 0.25 nor an existing file of \"dyad "+
-				"threshold\"; scores are not percentages", f.Threshold)
+			return nil, badInput("--threshold is %q; want a score such as 0.25 (not a percentage) or a file of "+
+				`"dyad threshold"`, f.Threshold)
 		}
 		if err != nil {
 			return nil, badInput("--threshold is neither a number nor a file of \"dyad threshold\" for this model: %v", err)
 		}
 		if r.Chosen == nil {
-			return nil, badInput("%s has figures and no threshold; \"dyad threshold MODEL --figures %[1]s\" chooses "+
-				"one at no cost", f.Threshold)
+			return nil, badInput(`%s has no threshold; "dyad threshold MODEL --figures %[1]s" chooses one at no cost`, f.Threshold)
 		}
 		d.threshold = r.Chosen.Threshold
 	}

@@ -23,7 +23,7 @@ import (
 
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
 type deviceFlag struct {
-	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N. N counts NVIDIA GPUs from 0. The method and its guarantee can depend on the device. Default: auto, a GPU if one is here and measured as faster, else the CPU. Times are measured at the first use, in about 2 s, and kept in gpu-times.json in the folder of the ledger."`
+	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N (NVIDIA GPU N, from 0). The method and its guarantee can depend on the device. Default: auto, a GPU if measured as faster, else the CPU. The first use measures for about 2 s and keeps gpu-times.json next to the ledger."`
 	device *device.Device
 	crew   engine.Team // nil if this process works alone
 }
@@ -76,7 +76,7 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	line(b, "gpu", "%s (%s)", f.GPU, f.Device)
 	line(b, "gpu memory", "%s of %s are needed; the host needs about %s", algorithms.Size(float64(f.Memory)),
 		algorithms.Size(float64(f.Have)), algorithms.Size(z.Memory(1)))
-	line(b, "passes", "about %g passes over the records, which read %s each", algorithms.Roughly(z.Passes),
+	line(b, "passes", "about %g passes over the records, and each pass reads %s", algorithms.Roughly(z.Passes),
 		algorithms.Size(z.Records))
 	if f.Seconds > 0 {
 		r.Add("gpu_seconds_per_sum", f.Seconds)
@@ -134,9 +134,8 @@ func (devicesCmd) Run(a *app) error {
 		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths,
 			pick(l.Default, "*", "")), " ") + "\n")
 	}
-	b.WriteString("A GPU speeds up metrics, custom losses and many gradients. Moments gain little, because most of such " +
-		"a run is reading.\n" +
-		"\"dyad plan\" for a GPU states the times of reading, copies and passes.\n")
+	b.WriteString("A GPU speeds up metrics, custom losses and many gradients, but hardly moments.\n\"dyad plan\" " +
+		"states the times of a run on a GPU.\n")
 	if missing != nil {
 		fmt.Fprintf(&b, "%s\n", plain(missing))
 	}
@@ -275,8 +274,8 @@ func agreement(a, b engine.Backend) (string, bool) {
 		}
 		diff, size := apart(sums)
 		if !(diff <= bound) {
-			return fmt.Sprintf("%s: the relative difference of the gradient from the CPU's gradient is %.2g, which is more than "+
-				"the proved bound %.2g", method, diff/size, bound/size), false
+			return fmt.Sprintf("%s: the gradient differs from the CPU's gradient by %.2g (relative), more than the "+
+				"proved bound %.2g", method, diff/size, bound/size), false
 		}
 		report = append(report, fmt.Sprintf("%s %.1g (bound %.1g)", method, diff/size, bound/size))
 	}

@@ -75,7 +75,7 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 			}
 			verdict, code := "verified", exitOK
 			if c.says != clean {
-				verdict, code = map[string]string{algorithms.BoundsFromData: "ranges were taken from the data", algorithms.DraftAway: "its draft was missing"}[c.says], exitFailure
+				verdict, code = map[string]string{algorithms.BoundsFromData: "ranges were taken from the data", algorithms.DraftAway: "the draft of the schema was missing"}[c.says], exitFailure
 			}
 			answers := map[string]string{
 				"plan":     run(exitOK, "plan -n 300 --schema p.yaml"),

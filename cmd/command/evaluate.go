@@ -33,7 +33,7 @@ type evaluateExactCmd struct {
 	Data         dataFiles `required:"" placeholder:"FILE" help:"As in train, with labels, in the format of the training data."`
 	ExactFigures bool      `not:"report track" why:"a page or a run folder is a release, and must not have exact figures of private records; --epsilon draws private figures" help:"Exact figures of private records. No guarantee covers them; do not publish them."`
 	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
-	Neighbours   dataFiles `placeholder:"FILE" help:"For a metric: file of labelled records to search for nearest neighbours, e.g. the training file. If it is the data file, a record is not its own neighbour."`
+	Neighbours   dataFiles `placeholder:"FILE" help:"For a metric: file of labelled records to search for nearest neighbours, such as the training file."`
 	Top          int       `positive:"" default:"10" help:"Top ranks to count for NDCG and precision, with graded labels or query groups."`
 	Force        bool
 	Yes          bool   `short:"y" hidden:""` // accepted; there is no charge to confirm
@@ -53,8 +53,8 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	// The schema of the model describes its training records and not these records.
 	if shared := c.Data.shared(c.Neighbours); shared > 0 &&
 		(shared < len(c.Data.names) || len(c.Neighbours.names) > len(c.Data.names)) {
-		return badInput("--neighbours and --data have some but not all files in common, and a record must not be its own " +
-			"neighbour; name exactly the same files, or only different files")
+		return badInput("--neighbours and --data share only some files; name exactly the same files, or only " +
+			"different files")
 	}
 	page, err := c.output(c.Force, c.Data.and(c.Neighbours.and(c.Labels, c.Model, c.Ledger)...)...)
 	if err != nil {
@@ -135,8 +135,7 @@ func (c *evaluatedFlags) read(a *app, m *model, from dataFiles, o reading) (held
 	}
 	if o.n > 0 {
 		if schema.Persons == 0 {
-			return nil, 0, badInput("-n is only for --plan and for files of persons with private ids; for other files the " +
-				"number of records comes from the file")
+			return nil, 0, badInput("-n is only for --plan and for persons with private ids; leave -n out")
 		}
 		schema.Persons = o.n
 	}

@@ -38,7 +38,7 @@ func (c *evaluateCompareCmd) Run(a *app) error {
 	case !c.PublicData && !c.ExactFigures:
 		return errCountsAsPrivate
 	case c.Report != "" || c.Track != "":
-		return badInput("the exact difference of two models has no page and no run folder; leave --report and --track out")
+		return badInput("an exact comparison of two models takes no --report and no --track; leave them out")
 	}
 	return c.exactDifference(a, m, other)
 }

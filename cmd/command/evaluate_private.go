@@ -20,9 +20,8 @@ type evaluatePrivateCmd struct {
 }
 
 // errCountsAsPrivate is the error of an evaluation without a budget on data that were not declared public.
-var errCountsAsPrivate = badInput("the data count as private, whatever the model was trained on: --epsilon EPSILON " +
-	"releases private figures, and --plan with -n shows their cost first. \"dyad evaluate exact\" with --exact-figures " +
-	"prints exact figures, which no guarantee covers, and with --public-data it declares the data public")
+var errCountsAsPrivate = badInput("the data count as private; add --epsilon EPSILON for private figures, or run " +
+	`"dyad evaluate exact" with --public-data or --exact-figures (no guarantee)`)
 
 // Run releases private figures.
 func (c *evaluatePrivateCmd) Run(a *app) error {

@@ -275,7 +275,7 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 			t.Errorf("%s: public %v, run %q, %v", world, r.Public, r.Run, r.Guarantee)
 		}
 		// Exact figures need a word, too, and the refusal is the same for all records.
-		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" || !strings.Contains(errs, "with --public-data it declares the data public") {
+		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" || !strings.Contains(errs, "takes --public-data, or --exact-figures") {
 			t.Errorf("%s: exit %d: %s%s", world, code, out, errs)
 		}
 		if world == "mixed" {

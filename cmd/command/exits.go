@@ -39,7 +39,7 @@ type exit struct {
 func exits() []exit {
 	return []exit{
 		{exitOK, "OK", "fine"},
-		{exitFailure, "FAILURE", "a failure, or a failed check; if standard error names a run, --resume continues this run"},
+		{exitFailure, "FAILURE", "failure or failed check; if standard error names a run, --resume continues this run"},
 		{exitDied, "DIED", "the program died, for instance for lack of memory: see the ledger (dyad ledger show)"},
 		{exitResource, "UNAVAILABLE", "device, budget or ledger unavailable"},
 		{exitElsewhere, "ELSEWHERE", "the model is trained and charged, but saved under another name than requested"},

@@ -48,8 +48,8 @@ func (c *exportCmd) format() string {
 func (c *exportCmd) Run(a *app) error {
 	format := c.format()
 	if format == "" {
-		return badInput("name a format (--onnx, --sql duckdb, postgres, bigquery, snowflake, spark or sqlserver, --python, " +
-			"--go, --npz, --safetensors), or with --out a file that ends in .onnx, .sql, .py, .go, .mjs, .npz or .safetensors")
+		return badInput("name a format (--onnx, --python, --go, --npz, --safetensors or --sql DIALECT), or an " +
+			"--out file such as m.onnx or m.mjs")
 	}
 	m, _, err := a.trustedModel(c.Model, "")
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *exportCmd) Run(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "export", "%s", fmt.Sprintf("%s, %d bytes, written to %s", format, len(text), c.Out))
-	line(&b, "guarantee", "%s; the result of the function for a record reveals something about this record, and "+
-		"nothing protects this information", m.Guarantee.Words())
+	line(&b, "guarantee", "%s; results of the function are not protected and reveal information about the scored "+
+		"records", m.Guarantee.Words())
 	return a.emit(r, b.String())
 }

@@ -14,7 +14,7 @@ import (
 type figureFlags struct {
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T" help:"Public thresholds of the ROC curve. Default: computed from a released mean and deviation of the scores."`
 	MeanLoss   bool      `name:"mean-loss" help:"Also release the mean loss over pairs of classes, for a fifth of the budget."`
-	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Public range to which the loss of every pair is clipped. Default: 0 to twice the loss of equal scores."`
+	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Clip the loss of every pair to this public range. Default: 0 to twice the loss of equal scores."`
 	Reference  dataFiles `placeholder:"FILE" help:"For a metric: public file of labelled records to search for nearest neighbours."`
 }
 
@@ -81,12 +81,12 @@ func tooWide(auc evaluate.Figure) string {
 func vague(f *evaluate.Figures) string {
 	switch {
 	case f.AUC != nil && f.AUC.Vague():
-		return fmt.Sprintf("The %g %% interval of the AUC is %.2f to %.2f: with this epsilon %d records cannot tell a model "+
-			"with an AUC of 0.5 from a model with an AUC of 0.9. The figures are shown as intervals only.", 100*f.Confidence,
+		return fmt.Sprintf("The %g %% interval of the AUC is %.2f to %.2f. At this epsilon, %d records cannot tell "+
+			"an AUC of 0.5 from an AUC of 0.9, so only intervals are shown.", 100*f.Confidence,
 			f.AUC.Low, f.AUC.High, f.Records)
 	case f.Vague():
-		return fmt.Sprintf("Most sensitivities have an interval of %.1f or more: with this epsilon there are too few "+
-			"positive records for a ROC curve, and only its band is drawn.", evaluate.VagueWidth)
+		return fmt.Sprintf("Too few positive records at this epsilon: most intervals are %.1f or wider, so only "+
+			"the band of the ROC curve is drawn.", evaluate.VagueWidth)
 	}
 	return ""
 }
@@ -109,8 +109,8 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 			between(p.Specificity), between(p.Accuracy))
 	}
 	if f.MeanLoss != nil {
-		line(b, "mean loss", "%.4f (%.4f to %.4f) of %s over pairs of a positive and a negative record; the loss "+
-			"of each pair is clipped to the range from %.4g to %.4g", f.MeanLoss.Value, f.MeanLoss.Low, f.MeanLoss.High,
+		line(b, "mean loss", "%.4f (%.4f to %.4f) of %s over pairs with different labels; losses are clipped to "+
+			"[%.4g, %.4g]", f.MeanLoss.Value, f.MeanLoss.Low, f.MeanLoss.High,
 			f.LossOf, f.LossLow, f.LossHigh)
 	}
 	for _, r := range f.Right {
@@ -126,10 +126,10 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 type releaseFlags struct {
 	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train, with labels, in the format of the training data."`
 	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a run on -n records would release and cost. No data are read."`
-	N       int       `positive:"" needs:"epsilon" short:"n" help:"As in plan, with --plan. Otherwise the number of persons in the file, if it differs from the schema."`
+	N       int       `positive:"" needs:"epsilon" short:"n" help:"With --plan: as in plan. With --data: the number of persons, if it differs from the schema."`
 	Epsilon *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
 	Delta   *float64  `needs:"epsilon" placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"File of the report of a private evaluation (JSON). After its release the report survives any crash. Default: evaluation.json on private data, or evaluation.RUN.json if that exists."`
+	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"JSON file of the private figures. Default on private data: evaluation.json, or evaluation.RUN.json if that exists."`
 	runFlags
 }
 
@@ -185,8 +185,8 @@ func (r *privateResult) writeChosen(b *strings.Builder) {
 	line(b, "threshold", "%.6g (aim: %s): sensitivity %s, specificity %s, accuracy %s", c.Threshold, c.Name,
 		between(c.Sensitivity), between(c.Specificity), between(c.Accuracy))
 	if !c.Reached {
-		line(b, "warning", "no operating point has a %s whose whole interval is at least %g; this operating point comes "+
-			"nearest. More records or a larger epsilon narrow the intervals, and --roc-thresholds places the points",
+		line(b, "warning", "no threshold is sure to have a %s of at least %g; this threshold comes nearest. Try "+
+			"more records, a larger epsilon or other --roc-thresholds",
 			c.Name, c.AtLeast)
 	}
 	if c.Never > c.Accuracy.Value {

@@ -107,7 +107,7 @@ func TestLedgerKnowsAListByContentsAndOrder(t *testing.T) {
 		out, errs := ran(t, dir, append([]string{"train", "--verbose", "--schema", "patients.yaml", "--epsilon", "0.1", "--force"}, flags...)...).exits(exitOK).texts()
 		return out + errs
 	}
-	const other = "now points to other data"
+	const other = "now has other data"
 	if errs := train("--data", "part-*.csv"); strings.Contains(errs, other) {
 		t.Errorf("first run: %s", errs)
 	}

@@ -63,8 +63,8 @@ func (g gain) words() string {
 	case f < leastGain:
 		share := math.Round(100 * g.reading / (g.reading + g.onCPU))
 		if share < 50 {
-			return "this run gains little from a GPU, because copies and passes on a GPU take nearly as long as the passes " +
-				"on the CPU"
+			return "this run gains little from a GPU, because copies and passes on a GPU take nearly as long as " +
+				"the CPU"
 		}
 		return fmt.Sprintf("this run gains little from a GPU, because %g %% of its time is reading", share)
 	case f < 10:
@@ -82,8 +82,8 @@ func (g gain) write(b *strings.Builder, r *algorithms.Report) {
 	r.Add("estimated_passes_seconds", g.passes)
 	r.Add("estimated_passes_cpu_seconds", g.onCPU)
 	r.Add("gpu_gain", g.factor())
-	line(b, "parts", "reading takes %g s (Parquet, %d processors), copies to the GPU take %g s, and passes take %g s; "+
-		"passes on these processors take %g s", algorithms.Roughly(g.reading), readingProcessors,
+	line(b, "parts", "GPU: %g s to read Parquet (%d processors), %g s to copy, %g s for passes; these processors: "+
+		"%g s for passes", algorithms.Roughly(g.reading), readingProcessors,
 		algorithms.Roughly(g.copying), algorithms.Roughly(g.passes), algorithms.Roughly(g.onCPU))
 	line(b, "gain", "%s", g.words())
 }

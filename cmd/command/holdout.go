@@ -48,8 +48,8 @@ func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64
 	case s.Records == 0:
 		return nil, badInput("--holdout-epsilon needs held-out records: --holdout F")
 	case s.Candidates.Choose > 0:
-		return nil, badInput("--holdout-epsilon is not for choose_interactions, whose pairs are known only after the " +
-			"training: evaluate the saved model (dyad evaluate MODEL --data FILE --holdout F --epsilon E)")
+		return nil, badInput("--holdout-epsilon does not work with choose_interactions; instead run dyad evaluate " +
+			"MODEL --data FILE --holdout F --epsilon E")
 	case f.ExactFigures || public:
 		return nil, badInput("--holdout-epsilon is only for private data without --exact-figures")
 	}
@@ -128,8 +128,7 @@ func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, h
 func (c *trainCmd) withoutHeld(a *app, r *trainResult, err error) error {
 	r.InAll, r.HeldProblem = nil, plain(err)
 	r.HeldCommand = c.heldAgain(r.Model, err)
-	fail(a.stderr, "dyad: run %s is complete, and its model is saved as %s; the private figures of its held-out records "+
-		"are missing: %s", r.Run, r.Model, r.HeldProblem)
+	fail(a.stderr, "dyad: run %s is complete, and its model is %s; the private held-out figures are missing: %s", r.Run, r.Model, r.HeldProblem)
 	if r.HeldCommand != "" {
 		fail(a.stderr, "dyad: for them: %s", r.HeldCommand)
 	}
@@ -259,7 +258,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 			line(b, "", "AUC without privacy: %.4f", *r.Baseline.AUC)
 		}
 		if unit == "persons" {
-			line(b, "", "these figures count rows, so a person with many rows weighs more")
+			line(b, "", "these figures count rows, not persons")
 		}
 		if !public {
 			line(b, "", "these figures were computed from private records and are not covered by the guarantee")

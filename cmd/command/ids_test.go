@@ -55,7 +55,7 @@ func TestLookAlikeIDsEverywhere(t *testing.T) {
 			if exists(filepath.Join(dir, "state")) {
 				t.Errorf("%s, %s: something was charged", way, kind)
 			}
-			ends(t, dir, exitOK, "also those that look alike", append(args, "--look-alike-ids", "allow")...)
+			ends(t, dir, exitOK, "even if they look alike", append(args, "--look-alike-ids", "allow")...)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 )
 
 type influenceCmd struct {
-	Model        string    `arg:"" help:"Model file. The fit uses its loss, its encoding and, for a network, its weights as start."`
+	Model        string    `arg:"" help:"Model file, which gives loss and encoding. The fit of a network starts at its weights."`
 	Data         dataFiles `required:"" placeholder:"FILE" help:"As in train. The labelled records are left out one by one."`
 	On           dataFiles `placeholder:"FILE" help:"Records over which the mean loss is computed. Default: those of --data."`
 	L2           float64   `name:"l2" default:"0.01" help:"Coefficient of the L2 term of the objective."`
 	Envelope     float64   `positive:"" placeholder:"MU" help:"Replace phi by its Moreau envelope, for a loss with kinks."`
-	LeaveOut     int       `aliases:"check" positive:"" placeholder:"N" help:"Refit without each of N records, spread over the ranking, and compare."`
+	LeaveOut     int       `aliases:"check" positive:"" placeholder:"N" help:"Refit without each of N records across the ranking; compare with the predictions."`
 	Stability    bool      `help:"Compute pairwise stability, from n^3 losses of pairs."`
 	Top          int       `positive:"" default:"5" help:"Records to show at each end of the ranking."`
 	PublicData   bool
@@ -43,8 +43,8 @@ func (c *influenceCmd) Run(a *app) error {
 	case err != nil:
 		return err
 	case !c.PublicData && !c.ExactFigures:
-		return badInput("the data count as private, and an influence is an exact figure of a record; --public-data " +
-			"declares the data public, and --exact-figures prints figures that no guarantee covers")
+		return badInput("an influence is an exact private figure; add --exact-figures to print it without a " +
+			"guarantee, or --public-data for public data")
 	case c.Plot != "":
 		if err := checkPlot(c.Plot); err != nil {
 			return err
@@ -55,8 +55,8 @@ func (c *influenceCmd) Run(a *app) error {
 		return err
 	}
 	schema := *m.Encoder.Schema()
-	if err := needs(m, input.Needs{Rows: "influence is computed for single records, but the model protects persons; " +
-		"write a schema without role: person, and train on public data"}); err != nil {
+	if err := needs(m, input.Needs{Rows: "influence needs single records, but the model protects persons; train on " +
+		"public data without role: person"}); err != nil {
 		return err
 	}
 	data, err := a.readTraining(c.Data, &schema, c.options(dataset.Options{KeepIDs: true}), c.PublicData)
@@ -79,8 +79,7 @@ func (c *influenceCmd) Run(a *app) error {
 		bar.Step(done, total)
 	}
 	o.Estimate = func(seconds float64) {
-		a.note("dyad: --stability takes %s for the losses of %d left-out records; this time is an estimate from the first "+
-			"pairs", algorithms.Duration(seconds), data.Records.Len())
+		a.note("dyad: --stability takes %s for %d left-out records, by an estimate", algorithms.Duration(seconds), data.Records.Len())
 	}
 	i, err := m.Influence(a.ctx, lib.NewData(data), o)
 	if err != nil {
@@ -140,8 +139,8 @@ func (r *influenceResult) text(top int) string {
 	}
 	fmt.Fprintln(&b)
 	if r.Pearson != nil {
-		line(&b, "check", "%d records were left out; the correlation of predicted and exact changes is %.4f, and that of "+
-			"their ranks is %.4f", len(r.Checked), *r.Pearson, *r.Rank)
+		line(&b, "check", "%d records were left out; predicted and exact changes have correlation %.4f and rank "+
+			"correlation %.4f", len(r.Checked), *r.Pearson, *r.Rank)
 	} else if len(r.Checked) > 0 {
 		line(&b, "check", "%d records were left out; --json shows them", len(r.Checked))
 	}
@@ -150,10 +149,10 @@ func (r *influenceResult) text(top int) string {
 		if r.UniformBound != nil {
 			bound = fmt.Sprintf(" (at most %.3g is proved)", *r.UniformBound)
 		}
-		line(&b, "stability", "leaving out one record changes no pair's loss by more than %.3g, to first order%s",
+		line(&b, "stability", "to first order, leaving out one record changes a pair's loss by at most %.3g%s",
 			*r.Uniform, bound)
-		line(&b, "", "as a mean over the left-out records, no pair's loss changes by more than %.3g, which is %.2g "+
-			"times the value above. Theorem 3 of Kang et al. improves on uniform stability by this factor", *r.Expected,
+		line(&b, "", "as a mean over the left-out records, by at most %.3g, which is %.2g times the value above "+
+			"(Theorem 3 of Kang et al.)", *r.Expected,
 			*r.Expected / *r.Uniform)
 	}
 	if r.PL != nil {
@@ -174,7 +173,8 @@ func (r *influenceResult) figure() experiment.Figure {
 		place[i] = float64(k + 1)
 		ranking.X, ranking.Y = append(ranking.X, float64(k+1)), append(ranking.Y, r.Changes[i])
 	}
-	f := experiment.Figure{Title: "What single records do", X: "rank", Y: "change of the mean loss without the record",
+	f := experiment.Figure{Title: "What single records do", X: "rank", Y: "change of the mean loss if the record " +
+		"is left out",
 		Curves: []experiment.Curve{ranking}}
 	if len(r.Checked) > 0 {
 		left := experiment.Curve{Name: "left out", Points: true}

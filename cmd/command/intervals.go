@@ -32,9 +32,9 @@ func writeWeights(b *strings.Builder, of []weightInterval) {
 			pick(w.Low > 0 || w.High < 0, "  *", ""))
 	}
 	if of != nil {
-		line(b, "", "%s", fmt.Sprintf("each %g %% interval is for one weight alone, in the model that minimises "+
-			"the released objective over the population", 100*defaultConfidence))
-		line(b, "", "the intervals cover the noise and the sampling of the signed sum, given the released second "+
-			"moments, centre and ridge; * marks intervals without 0")
+		line(b, "", "%s", fmt.Sprintf("each %g %% interval is for one weight of the model that minimises the "+
+			"released objective over the population", 100*defaultConfidence))
+		line(b, "", "the intervals leave out noise and sampling of second moments, centre and ridge; * marks "+
+			"intervals without 0")
 	}
 }

@@ -106,8 +106,8 @@ func (i *interview) show() {
 	if len(i.d.Columns) == 0 {
 		return
 	}
-	i.say("Values of the file and how they are read. If a value is read wrongly, stop here (Ctrl-C) and correct the " +
-		"reading by --decimal, --sheet or --answers.\n")
+	i.say("How the values of the file are read. If a value is read wrongly, press Ctrl-C and use --decimal, " +
+		"--sheet or --answers.\n")
 	t := page.Table{Head: []string{"column", "in the file", "read as"}}
 	for _, c := range i.d.Columns {
 		raw, read := make([]string, len(c.Samples)), make([]string, len(c.Samples))
@@ -134,8 +134,8 @@ func (i *interview) decimals() (asked bool, err error) {
 		if answer == "" {
 			example := c.Samples[0]
 			answer, err = i.choose([]string{"point", "comma", "point all", "comma all"},
-				`%s: what is the decimal separator in %s, which can also be read as %s? [point, comma; "comma all" `+
-					"answers for all such columns] ", screenText(c.Name), screenText(example.Raw), screenText(example.Read))
+				`%s: %s can also mean %s; what is its decimal separator? [point, comma; "comma all" answers for `+
+					"all such columns] ", screenText(c.Name), screenText(example.Raw), screenText(example.Read))
 			if err != nil {
 				return asked, err
 			}
@@ -203,10 +203,9 @@ func (i *interview) persons() error {
 		}
 		count := pick(c.Persons > 0, fmt.Sprintf(" (the file has %d)", c.Persons), "")
 		for {
-			answer, err := i.read("Values of %s occur more than once. If the column names the person of each row, "+
-				"all rows of a person are protected together.\nHow many persons are there%s? The number becomes "+
-				`public. [a number; "public" if the ids are public; n if the column names no persons; a second `+
-				"number limits the rows of a person, default %d] ", screenText(c.Name), count, dataset.DefaultRowsPerPerson)
+			answer, err := i.read("Values of %s repeat. If they name persons, all rows of a person are protected "+
+				"together.\nHow many persons are there%s? The number becomes public. [a number; \"public\" if the ids "+
+				"are public; n if not persons; a second number limits the rows of a person, default %d] ", screenText(c.Name), count, dataset.DefaultRowsPerPerson)
 			if err != nil {
 				return err
 			}
@@ -217,8 +216,7 @@ func (i *interview) persons() error {
 				i.o.Answers[c.Name] = known
 				return nil
 			}
-			i.say("  answer n, public, or a whole number of at least 2. A second whole number may follow public or " +
-				"the first number")
+			i.say("  answer n, public, or a whole number of at least 2; a second number limits the rows of a person")
 		}
 	}
 	return nil
@@ -321,7 +319,7 @@ func (i *interview) rest() error {
 			kind = "a date; first and last day, YYYY-MM-DD"
 		case c.Categories != nil:
 			kind = "a text, in the file " + screenList(c.Categories) +
-				"; type all possible values, separated by commas, or y if the file's values are known without the " +
+				"; type all possible values, separated by commas, or y if these values are known without the " +
 				"file"
 		}
 		if c.Suggested != nil {
@@ -377,7 +375,7 @@ func parseAnswer(text string, c dataset.DraftedColumn) (known dataset.Answer, pr
 			return known, "want at least two values, separated by commas"
 		}
 	case len(words) != 2:
-		return known, "want two values, separated by a blank; a fraction begins at a decimal point"
+		return known, "want two values, separated by a space; numbers have a decimal point"
 	case c.Date != nil:
 		known.Date = &dataset.DateFormat{Format: c.Date.Format, From: words[0], To: words[1]}
 		if !known.Date.Valid() {

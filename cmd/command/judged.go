@@ -147,15 +147,13 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 			return r, nil
 		}
 	}
-	r.Ledger = "the ledger's hash chain is intact, and the ledger has one charge of this plan and one release of " +
-		"this file"
+	r.Ledger = "the ledger is intact; it has one charge of this plan and one release of this file"
 	switch problem := recorded(m, text, head, entries); {
 	case m.Run == "" && m.Plan == nil: // a model of public data, or of users of the local protocol
-		r.Ledger = "the ledger's hash chain is intact, and the model names no run to look for in the ledger"
+		r.Ledger = "the ledger is intact; the model names no run"
 	case errors.Is(problem, errUnplanned):
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()},
-			Ledger: "the ledger's hash chain is intact, and the ledger has one charge of the releases in this plan " +
-				"and one release of this file"}
+			Ledger: "the ledger is intact; it has one charge of this plan and one release of this file"}
 	case problem != nil && away != "":
 		r.Verdict = checker.Verdict{Verdict: checker.NotCovered,
 			Why: fmt.Sprintf("%v; the run may be in the archive %s, which is missing next to the ledger", problem, away)}
@@ -168,8 +166,8 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 		return e.Run == m.Run && e.Charge != nil &&
 			e.Charge.Counted
 	}):
-		r.Ledger = "the ledger's hash chain is intact, and the ledger has one charge of this plan. For a stream, a " +
-			"ledger stores no hash of the model file, so weights, schema, texts and figures are not compared"
+		r.Ledger = "the ledger is intact; it has one charge of this plan, but no hash of a stream's model file, so " +
+			"only the plan was compared"
 	}
 	return r, nil
 }
@@ -180,14 +178,13 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 func recorded(m *model, text []byte, head string, entries []ledger.Entry) error {
 	var charges, ends []ledger.Entry
 	if head != "" && !slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Hash == head }) {
-		return errors.New("the ledger has no line with the head that the owner signed: it is another ledger, or an " +
-			"older copy of the ledger was restored")
+		return errors.New("the ledger lacks the head that its owner signed; this is another ledger or an older copy")
 	}
 	for _, e := range entries {
 		switch {
 		case !e.Known:
-			return fmt.Errorf("line %d of the ledger (%q) was written by a later version of dyad and may be about this run; "+
-				"use that version", e.Seq+1, e.Type)
+			return fmt.Errorf("line %d of the ledger (%q) was written by a later version of dyad; use that version "+
+				"to check this run", e.Seq+1, e.Type)
 		case e.Run != m.Run:
 		case e.Charge != nil:
 			charges = append(charges, e)
@@ -200,8 +197,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that continues
 	}
 	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
-		return fmt.Errorf("the ledger has %d charges and %d final entries of run %q, but the run of a model has "+
-			"one charge and one final entry, its release",
+		return fmt.Errorf("the ledger has %d charges and %d final entries of run %q; want one charge and one release",
 			len(charges), len(ends), m.Run)
 	}
 	c, g := charges[0].Charge, m.Guarantee
@@ -247,8 +243,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 
 // errUnplanned is the error for a charge by an earlier version, which stored no hash of a plan. Its other
 // properties equal the model's.
-var errUnplanned = errors.New("the ledger has the hash of this file and every release of its plan, but no hash of " +
-	"the plan, because an earlier version charged the run")
+var errUnplanned = errors.New("the ledger has no hash of the plan, because an earlier version charged the run")
 
 const approvedPage = "hash of the approved page"
 
@@ -281,7 +276,7 @@ func sameEvents(plan json.RawMessage, charged []account.Event) error {
 		if len(parts) == 0 {
 			i++
 		} else if r.Event, _ = account.Encode(account.ParallelEvent{Parts: parts}); r.Event == nil {
-			return fmt.Errorf("release %d of the plan has parts that no run can charge together", i)
+			return fmt.Errorf("the parts of release %d of the plan cannot be charged together", i)
 		}
 		events = append(events, r.Event)
 	}

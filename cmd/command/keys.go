@@ -118,9 +118,9 @@ func keysTopic(all view) string {
 	}
 	b := strings.Builder{}
 	b.WriteString(folded("",
-		`Options that several commands take. In a --config file, --epsilon 2 is "epsilon: 2". An option without `+
-			`dashes is a key: write --set steps=5, or "steps: 5" in the file. "dyad help steps" prints one option, `+
-			`and "dyad help charge" a group.`))
+		`Options of several commands. In a --config file, --epsilon 2 is "epsilon: 2". Set options without dashes `+
+			`with --set steps=5, or "steps: 5" in the file. For one option, see "dyad help steps"; for a group, `+
+			`"dyad help charge".`))
 	title, most := "", map[string]int{}
 	for _, k := range whole.keys {
 		most[k.flag.Name] = max(most[k.flag.Name], len(k.commands))
@@ -164,7 +164,7 @@ func keyTopic(name string) string {
 	}
 	text := cmp.Or(named.String(), grouped.String())
 	if text != "" {
-		text += "\"dyad help words\" has the words of reports.\n"
+		text += "\"dyad help words\" explains the words of reports.\n"
 	}
 	return text
 }

@@ -120,12 +120,12 @@ func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error
 	case err != nil:
 		return nil, nil, err
 	case own == nil || read == nil || own.Info().Name != name:
-		return nil, nil, badInput("%s: its method Reads returned no kind, no schema, or another kind", name)
+		return nil, nil, badInput("%s: its method Reads must return a schema and a kind of this name", name)
 	}
 	for i, f := range protection(read) {
 		if f != before[i] {
-			return nil, nil, badInput("kind %s: its method Reads changed %s of the schema from %s to %s. A kind "+
-				"must not decide who is protected, so Reads must not change this key", name, f[0], before[i][1], f[1])
+			return nil, nil, badInput("kind %s: Reads changed %s of the schema from %s to %s; a kind must not "+
+				"decide who is protected", name, f[0], before[i][1], f[1])
 		}
 	}
 	e, err := dataset.NewEncoder(read) // validates a copy

@@ -118,7 +118,7 @@ columns:
 	for schema, changes := range map[string]map[string]string{
 		rows: {
 			"public": "public", "a copy": "public", "data id": "data_id", "rows": "rows_per_person", "a mark": "from_data", "a column with a mark": "from_data", "selection": "others: drop",
-			"nothing": "no kind", "another kind": "another kind", "failed": "no such column",
+			"nothing": "must return", "another kind": "must return", "failed": "no such column",
 		},
 		persons: {
 			"a person's column ignored": "the columns of persons", "another column of persons": "the columns of persons", "cap": "max_rows_per_person", "number of persons": "persons", "ids": "ids",

@@ -21,8 +21,8 @@ type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
 	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Maximum epsilon of all runs together, past runs included."`
 	Delta   float64 `within:"(0,1)" required:"" placeholder:"DELTA" help:"Delta at which epsilon is counted."`
-	Looking bool    `help:"Use the rule for budgets chosen by looking at earlier releases. The default rule is for budgets fixed beforehand."`
-	Close   bool    `help:"Accept a cap below what was spent, so that no further run is admitted."`
+	Looking bool    `help:"Count so that budgets may depend on earlier releases. Default: budgets must be fixed beforehand."`
+	Close   bool    `help:"Allow a cap below the spent epsilon. No further run is then admitted."`
 	ledgerFlag
 }
 
@@ -44,8 +44,8 @@ func (c *ledgerInitCmd) Run(a *app) error {
 		before.Epsilon = before.Looking // at least the spending that the cap counts
 	}
 	if spent := above(before, b); spent != "" && !c.Close {
-		return badInput("%s, so a cap of epsilon = %g would admit no further run; choose a larger cap, or add --close to "+
-			"close the data set; the cap was not changed (%s)", spent, b.Epsilon, capNow(before))
+		return badInput("%s, so a cap of epsilon = %g would allow no run; choose a larger cap, or add --close (the "+
+			"cap is unchanged: %s)", spent, b.Epsilon, capNow(before))
 	}
 	set := l.SetCap
 	if c.Looking {
@@ -84,7 +84,7 @@ func above(s ledger.Summary, b privacy.Budget) string {
 	case s.Runs == 0 || s.Epsilon <= b.Epsilon:
 		return ""
 	case math.IsInf(s.Epsilon, 1):
-		return fmt.Sprintf("what was spent on %q has no finite total at delta = %g", s.DataID, s.Delta)
+		return fmt.Sprintf("the total spent on %q at delta = %g is infinite", s.DataID, s.Delta)
 	}
 	return fmt.Sprintf("epsilon = %s at delta = %g is spent on %q", privacy.FormatUp(s.Epsilon), s.Delta, s.DataID)
 }
@@ -174,7 +174,7 @@ func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
 func (r chargedRun) text() string {
 	return fmt.Sprintf("    %s  %s: %s", r.Charged.Format(time.DateTime), r.Algorithm, r.Guarantee) +
 		pick(r.FromData, "; RANGES FROM THE DATA: this guarantee does not hold", "") +
-		pick(r.DraftAway, "; RANGES NOT COMPARED with those of the draft: it is not known whether this guarantee holds", "") +
+		pick(r.DraftAway, "; RANGES NOT COMPARED: it is not known whether this guarantee holds", "") +
 		pick(r.Seeded, "; SEEDED NOISE: this guarantee does not hold", "") + "\n"
 }
 
@@ -207,8 +207,8 @@ func (r unfinishedRun) text() string {
 		pick(r.Guarantee != "", "      charged for "+r.Guarantee+"\n", "")
 	switch {
 	case r.Resumable:
-		return text + "      it released nothing; its own command with --resume " + r.Run +
-			" continues it at no further cost\n"
+		return text + "      it released nothing; to continue at no further cost, repeat its command with --resume " + r.Run +
+			"\n"
 	case r.Stream:
 		return text + "      this run releases results during the stream. To continue the run, repeat its dyad " +
 			"online command with --resume, which reads the state " +
@@ -260,12 +260,12 @@ func keptRuns(entries []ledger.Entry, path, id string) (kept []keptRun) {
 
 func (r keptRun) text() string {
 	if r.Released {
-		return fmt.Sprintf("    run %s has released its result, but the file of the result still has the temporary "+
-			"name %s. To save the result under its own name, repeat the command of the run with --resume %s\n",
+		return fmt.Sprintf("    run %s released its result under the temporary name %s; to rename it, repeat the "+
+			"run's command with --resume %s\n",
 			r.Run, r.File, r.Run)
 	}
-	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; the next start removes the "+
-		"file if the attempt has ended\n", r.Run, r.File)
+	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; once the attempt has "+
+		"ended, the next start removes the file\n", r.Run, r.File)
 }
 
 // dataIDs returns the data ids in the ledger in the order of their first appearance.
@@ -338,7 +338,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 }
 
 type ledgerVerifyCmd struct {
-	Witness string `placeholder:"FILE" help:"File that somebody else keeps. The ledger must continue from the head in this file, which then gets today's head."`
+	Witness string `placeholder:"FILE" help:"File kept by somebody else. The ledger must continue from the head in this file; then the new head is written."`
 	ledgerFlag
 }
 
@@ -358,8 +358,8 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 	}
 	answer := map[string]any{"ledger": path, "ok": true, "lines": v.Lines, "torn_bytes": v.TornBytes}
 	if v.Away != "" {
-		text += fmt.Sprintf("the archive %s is not next to the ledger, so its lines were not checked; totals do not need "+
-			"the archive\n", v.Away)
+		text += fmt.Sprintf("the lines of the archive %s were not checked, because the archive is not next to the "+
+			"ledger\n", v.Away)
 		answer["archive_away"] = v.Away
 	}
 	if c.Witness != "" { // the second keeper compares the last head that it knows, and then gets the new head
@@ -368,8 +368,7 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 			return err
 		}
 		answer["witness"] = c.Witness
-		text += fmt.Sprintf("the ledger continues from the head that %s recorded. That file now records the "+
-			"head of line %d of the ledger\n",
+		text += fmt.Sprintf("the ledger continues from the head in %s; this file now has the head of line %d\n",
 			c.Witness, line)
 	}
 	return a.emit(answer, text)
@@ -389,8 +388,8 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 	}
 	text := fmt.Sprintf("%s has no finished run to archive\n", path)
 	if done.Runs > 0 {
-		text = fmt.Sprintf("%s: %d finished runs were moved to %s in the same folder; the ledger had %d lines and now has "+
-			"%d; the totals are unchanged\n", path, done.Runs, done.File, done.Before, done.After)
+		text = fmt.Sprintf("%s: %d finished runs were moved to %s in the same folder; %d lines became %d; the "+
+			"totals are unchanged\n", path, done.Runs, done.File, done.Before, done.After)
 	}
 	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before,
 		"lines": done.After}, text)

@@ -13,10 +13,10 @@ type localAuditCmd struct {
 	Method     string  `arg:"" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed" help:"Method to attack: prestige, prestige-participation, prestige-label, djw or prestige-printed."`
 	Loss       string  `default:"-u" type:"formula" placeholder:"NAME|EXPR" help:"Loss. With -u all gradients are as large as possible."`
 	Epsilon    float64 `positive:"" default:"1" help:"Local epsilon of one visit."`
-	Epochs     int     `aliases:"visits" positive:"" default:"1" help:"Epochs in which the adversary sees the user's message. The claim is the epsilon that a plan of as many epochs prints."`
+	Epochs     int     `aliases:"visits" positive:"" default:"1" help:"Epochs in which the adversary sees the user's message. The claim covers all these epochs."`
 	D          int     `positive:"" short:"d" default:"2"`
 	Pairs      int     `positive:"" name:"direction-pairs" default:"1"`
-	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed; for prestige-participation, the rest of the proven total after the sample."`
+	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed, the largest proved share for prestige-participation."`
 	Radius     float64 `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
 	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records. Half of the runs choose the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`
@@ -58,9 +58,9 @@ func localAuditText(r *localaudit.Report) string {
 	network := pick(r.Network != "", fmt.Sprintf(", network %s, %d parameters", r.Network, r.Parameters), "")
 	line(&b, "method", "%s, %s loss, d = %d%s", r.Method, r.Loss, r.Features, network)
 	line(&b, "attack", "%s", r.Instance)
-	line(&b, "", "%d visits in each of %d runs of both records, half of them to choose the event; seed %d", r.Visits,
+	line(&b, "", "%d visits in each of %d runs per record; half of the runs choose the event; seed %d", r.Visits,
 		r.Runs, r.Seed)
-	line(&b, "", "the two records send a gradient with frequencies %.4f and %.4f", r.Sends[0], r.Sends[1])
+	line(&b, "", "the two records send gradients with frequencies %.4f and %.4f", r.Sends[0], r.Sends[1])
 	line(&b, "claimed", "epsilon %s by %s", privacy.FormatUp(r.Claim), r.Source)
 	line(&b, "audited", "epsilon >= %.6g with confidence %g (Clopper-Pearson; %d of %d against %d of %d)",
 		r.LowerBound, r.Confidence, r.Event.Likely, r.Event.LikelyRuns, r.Event.Rare, r.Event.RareRuns)
@@ -71,10 +71,10 @@ func localAuditText(r *localaudit.Report) string {
 	switch {
 	case !r.Holds():
 	case r.HalfRefuted:
-		line(&b, "control", "the attack refutes a claim of half as much, so it would detect a leak of twice the claim")
+		line(&b, "control", "the attack would detect a leak of twice the claim")
 	default:
-		line(&b, "control", "the attack does NOT refute a claim of half as much, so it has too little power; try "+
-			"more --runs, fewer epochs or a smaller --epsilon")
+		line(&b, "control", "the attack does NOT refute half the claim; try more --runs, fewer epochs or a smaller "+
+			"--epsilon")
 	}
 	verdict := pick(r.Holds(), "the claim is not refuted, but this does not prove the claim", "THE CLAIM IS REFUTED")
 	line(&b, "verdict", "%s", verdict)

@@ -31,7 +31,7 @@ type localClientCmd struct {
 	Token    string        `private:"token" placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
 	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more epochs."`
 	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols with more random directions. Each direction adds work to every message."`
-	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"Delay a new message until a multiple of this time after the model arrived. Its time then does not reveal how long the computation took."`
+	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"Send new messages only at multiples of this time after the model arrived, to hide how long the computation took."`
 	caFlag
 	labelsFlag
 }
@@ -74,8 +74,8 @@ func (c *localClientCmd) Run(a *app) error {
 		return flagError{err}
 	}
 	if unusable != "" {
-		a.note("dyad: the record cannot be used: %s\nThe server does not learn this, because it still gets a message. This "+
-			"message contributes nothing and has the usual cost.", unusable)
+		a.note("dyad: the record cannot be used: %s\nThe server does not learn this: it gets a message that "+
+			"contributes nothing and has the usual cost.", unusable)
 	}
 	client := serve.Client{
 		User: c.User, Beat: c.Beat, Trace: a.at,
@@ -169,7 +169,7 @@ func (r localAnswer) text() string {
 		}
 		text += string(message) + "\n"
 	}
-	return text + fmt.Sprintf("epsilon %s spent by all remembered messages\nguarantee of the whole protocol: %sprotocols "+
-		"are accepted with at most %d epochs, %d direction pairs and a loss of %d operations\n",
+	return text + fmt.Sprintf("epsilon %s spent by all messages in the memory file\nguarantee of the whole "+
+		"protocol: %slimits of a protocol: at most %d epochs, %d direction pairs and %d operations in the loss\n",
 		privacy.FormatUp(r.Epsilon), r.Guarantee.Report(), r.Limits.Epochs, r.Limits.Pairs, r.Limits.Loss)
 }

@@ -12,7 +12,7 @@ import (
 
 type localModelCmd struct {
 	Server string `required:"" placeholder:"URL" help:"Address of the server, http:// or https://."`
-	Schema string `required:"" placeholder:"FILE" help:"As in train. It must be the users' schema."`
+	Schema string `required:"" placeholder:"FILE" help:"As in train, with the schema of the users."`
 	Out    string `writes:"model" short:"o" default:"local.json" placeholder:"FILE" help:"Model file."`
 	Force  bool
 	iterateFlag

@@ -80,7 +80,7 @@ func TestLocalNetworkCommands(t *testing.T) {
 	says(exitOK, "users are few", with("local plan -n 300")...)
 	says(exitInput, fmt.Sprintf("at least %.0f users", planned.SmallestUsers), with("local plan -n 2")...)
 	says(exitInput, "--radius", with("local plan -n 300", "--radius", "5")...)
-	says(exitInput, "exactly Algorithm 1", with("local plan -n 300", "--method", "prestige-printed")...)
+	says(exitInput, "has only linear models", with("local plan -n 300", "--method", "prestige-printed")...)
 	says(exitInput, "--model mlp", "local", "plan", "-n", "300", "-d", "3", "--hidden", "4")
 	says(exitInput, "no L2 weight", with("local simulate --data patients.csv", "--l2-grid", "0.1,1", "--folds", "3")...)
 	says(exitInput, "too few", with("local simulate --data patients.csv", "--epsilon", "0.01")...)

@@ -26,10 +26,10 @@ type localServerCmd struct {
 	Key          string   `needs:"cert" private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`
 	Rate         float64  `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages than N per second with status 429. Default: no limit."`
 	Tokens       string   `private:"key of tokens" placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
-	Hosts        []string `name:"host" placeholder:"NAME" help:"Names under which clients reach the server, for example through a proxy that passes the header Host on. IP addresses, localhost, the name of this machine and the names of --listen and --cert are always served. Other requests get status 421."`
+	Hosts        []string `name:"host" placeholder:"NAME" help:"More names of this server, such as the name of a proxy. IP addresses, localhost, this machine's name and the names of --listen and --cert are always served; other requests get status 421."`
 	Check        bool     `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
-	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Maximum number of open connections. To accept another, the server closes a connection without a whole request, or of an address above its share."`
+	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Maximum number of open connections. If more come, one without a complete request, or of an address above its share, is closed."`
 }
 
 // localServerState is the JSON output of local server --check.
@@ -73,8 +73,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if n := s.Repaired(); n > 0 {
-		a.note("dyad: %d bytes of an interrupted write were removed from the log; clients send the messages in these bytes "+
-			"again, because none was acknowledged", n)
+		a.note("dyad: %d bytes of an interrupted write were removed from the log; clients send these messages again", n)
 	}
 	st := s.State()
 	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)

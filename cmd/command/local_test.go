@@ -352,7 +352,7 @@ func TestLocalAudit(t *testing.T) {
 		{exitOK, "not refuted", []string{"prestige-participation"}},
 		{exitOK, "not refuted", []string{"prestige-label"}},
 		{exitOK, "would detect a leak of twice the claim", []string{"djw", "--direction-pairs", "4"}},
-		{exitOK, "too little power", []string{"djw", "--epsilon", "20"}},
+		{exitOK, "does NOT refute a claim of half as much", []string{"djw", "--epsilon", "20"}},
 		{exitFailure, "THE CLAIM IS REFUTED", []string{"prestige-printed", "--epsilon", "0.2"}},
 		{exitInput, "answers only once", []string{"prestige-label", "--visits", "2"}},
 		{exitInput, "", []string{"sgd"}},

@@ -11,7 +11,7 @@ import (
 
 type localTokenCmd struct {
 	Key          string   `private:"key of tokens" required:"" placeholder:"FILE" help:"Key file, for \"dyad local server --tokens\"; made if it is missing. Anyone who has it can make tokens for every user."`
-	Protocol     string   `required:"" placeholder:"FILE" help:"As in local client. The tokens are for this study, with the flags of the server."`
+	Protocol     string   `required:"" placeholder:"FILE" help:"As in local client; tokens are for this study. Repeat the flags of the server."`
 	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow"`
 	Users        []string `arg:"" name:"user" help:"Ids of users."`
 }
@@ -29,8 +29,8 @@ func (c *localTokenCmd) Run(a *app) error {
 		for i, u := range c.Users {
 			k := dataset.IDKey(u)
 			if j, ok := first[k]; ok && c.Users[j] != u {
-				return badInput("users %d and %d have ids that look alike; if they are one person, use one id; otherwise allow "+
-					"such ids with --look-alike-ids allow", j+1, i+1)
+				return badInput("users %d and %d have ids that look alike; use one id for one person, or give "+
+					"--look-alike-ids allow", j+1, i+1)
 			}
 			first[k] = i
 		}

@@ -28,7 +28,7 @@ type lossCheckFlags struct {
 	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	Task      string             `default:"auc" enum:"auc,metric"`
 	Radius    float64            `positive:"" default:"1" placeholder:"R"`
-	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records, for the method and the algorithms."`
+	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records for which method and algorithms are shown."`
 	D         int                `positive:"" short:"d" default:"10"`
 	Plot      string             `placeholder:"FILE"`
 }
@@ -115,8 +115,9 @@ func (c *lossesListCmd) Run(a *app) error {
 			pick(facts.Value("convex") == true, "convex", "not convex"),
 			pick(smoothness(facts) != "inf", "smooth", "not smooth"))
 	}
-	fmt.Fprintf(&text, "\nconstants for --task %s, radius %g, ||x|| <= 1 and labels in [-1, 1]; curves for u from %g to "+
-		"%g\n\"dyad lab losses check NAME|EXPR\" proves the constants of any loss, \"dyad train --loss NAME|EXPR\" uses it.\n", c.Task, c.Radius, -plotReach, plotReach)
+	fmt.Fprintf(&text, "\nconstants for --task %s, radius %g, ||x|| <= 1 and labels in [-1, 1]; curves for u from "+
+		"%g to %g\n\"dyad lab losses check NAME|EXPR\" proves the constants of any loss; \"dyad train --loss "+
+		"NAME|EXPR\" uses the loss.\n", c.Task, c.Radius, -plotReach, plotReach)
 	if c.Plot != "" {
 		if err := writeLossPlot(c.Plot, "Built-in losses", -plotReach, plotReach, curves); err != nil {
 			return err

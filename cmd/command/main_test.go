@@ -263,7 +263,7 @@ func TestMetricRoad(t *testing.T) {
 		{[]string{"evaluate", "metric.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
 		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK, []string{"200 records mapped"}},
 		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
-		{[]string{"predict", "metric.json", "--data", "patients.csv"}, exitInput, []string{"raw training records"}},
+		{[]string{"predict", "metric.json", "--data", "patients.csv"}, exitInput, []string{"gives no scores"}},
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "auc.json"}, exitOK, nil},
 		{[]string{"transform", "auc.json", "--data", "patients.csv", "--out", "no.csv"}, exitInput, []string{"dyad predict"}},
 		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
@@ -345,7 +345,7 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 	}{
 		{train("text.csv", "patients.yaml"), exitInput, []string{"text.csv", "5"}},
 		{train("short.csv", "patients.yaml"), exitInput, []string{"short.csv", "9"}},
-		{append(train("patients.csv", "patients.yaml"), "--labels", "y.npy"), exitInput, []string{"only NPY and IDX data take a file of labels"}},
+		{append(train("patients.csv", "patients.yaml"), "--labels", "y.npy"), exitInput, []string{"only NPY and IDX data take a labels file"}},
 		{train("empty.csv", "patients.yaml"), exitInput, []string{"empty.csv"}},
 		{train("missing.csv", "patients.yaml"), exitInput, []string{"missing.csv"}},
 		{train("patients.csv", "bad.yaml"), exitInput, []string{"bad.yaml", "colums"}},

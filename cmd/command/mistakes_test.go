@@ -101,7 +101,7 @@ func TestMistakesHaveCures(t *testing.T) {
 		{what: "persons as in a schema", typed: "data schema patients.csv --answers k.yaml --label outcome", files: map[string]string{"k.yaml": "persons: 200\n"}, says: []string{"line 1", "id: {role: person, persons: 900}"},
 			cure: "data schema patients.csv --answers k.yaml --label outcome", cured: map[string]string{"k.yaml": "age: {range: [0, 120]}\n"}},
 		draft("empty rows at the end", many("#")+";;\n;;\n", "range: ["),
-		draft("a column that splits the rows", strings.NewReplacer(";0\n", ";train;0\n", ";1\n", ";Test;1\n", "Wert;y", "Wert;part;y").Replace(many("#")), `{name: "part", role: ignore} # names the parts of a split`),
+		draft("a column that splits the rows", strings.NewReplacer(";0\n", ";train;0\n", ";1\n", ";Test;1\n", "Wert;y", "Wert;part;y").Replace(many("#")), `{name: "part", role: ignore} # the values name parts of a split`),
 		draft("a title above the header", "Klinikum;;\n"+many("#"), `comment: ["Klinikum"]`),
 		draft("a label in several spellings", strings.ReplaceAll(strings.ReplaceAll(many("#"), ";0\n", ";Nein\n"), ";1\n", ";ja\n")+"Zz;5;nein\n", "fold: true", `positive: "ja"`),
 		{what: "two readings", typed: "start raw.csv --label y --out two.yaml", files: map[string]string{"raw.csv": "x;y\n1.234;0\n2.345;1\n3.456;0\n4.567;1\n"}, says: []string{"1.234 can be", "--decimal comma"}, cure: "start raw.csv --label y --decimal comma --out two.yaml"},

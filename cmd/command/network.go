@@ -14,13 +14,13 @@ type networkFlags struct {
 	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
 	Dim        int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M" help:"Dimension of the embedding of a network with --task metric. Default: 16."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
-	Compare    string  `needs:"model=mlp|model=FILE" name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive, which has a loss of its own. Default: cosine."`
-	Clip       float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C" help:"Public norm to which a network's Jacobian of every record is clipped. Default: sqrt(H/2) for H inputs of its last layer."`
+	Compare    string  `needs:"model=mlp|model=FILE" name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive (with its own loss). Default: cosine."`
+	Clip       float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C" help:"Public clipping norm of the network's Jacobian at each record. Default: sqrt(H/2) for H inputs of the last layer."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer starts with. Default: 2."`
 	InitSeed   uint64  `needs:"model=mlp|model=FILE" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
 	Init       string  `needs:"model=mlp|model=FILE" placeholder:"MODEL" help:"Model file whose weights are the start of a network. It must come from public data or have a guarantee; the report says which."`
 
-	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"How gradient-perturbation and subsampled-descent make steps of released gradients: plain, momentum or adam, which subtracts the variance of the noise. Default: plain, or adam with a network."`
+	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"Steps of gradient-perturbation and subsampled-descent: plain, momentum, or adam with a correction for noise. Default: plain, or adam with a network."`
 	Momentum float64 `positive:"" placeholder:"B" help:"Weight of earlier gradients with --update momentum or adam, below 1. Default: 0.9."`
 	Decay    string  `enum:",constant,linear,cosine,root,step" default:"" placeholder:"HOW" help:"How the step sizes fall: constant, linear, cosine, root (1/sqrt t) or step (halved three times). Default: constant, or linear with a network."`
 	Tail     float64 `name:"tail-average" positive:"" placeholder:"F" help:"The model is the mean of the last fraction F < 1 of the iterates. Default: only the last iterate."`

@@ -25,23 +25,23 @@ import (
 type onlineCmd struct {
 	Data      string `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
 	Schema    string `required:"" placeholder:"FILE"`
-	Records   int    `positive:"" required:"" short:"n" help:"Public maximum number of records. All are charged at the start."`
-	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"State file, for --resume. Keep it private: it holds the records of the buffer and, with dpftrl or --secret-state, functions of all records."`
-	Resume    bool   `help:"Continue from the state file at no further cost. Give the flags of the first start. Records of a FILE that were already used are skipped, but standard input must begin with new records."`
+	Records   int    `positive:"" required:"" short:"n" help:"Public maximum number of records, charged at the start."`
+	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"State file, for --resume. Keep it private: it holds buffered records and, with dpftrl or --secret-state, numbers from all records."`
+	Resume    bool   `help:"Continue from the state file at no further cost, with the same flags. Used records of a FILE are skipped; standard input must begin with new records."`
 	Follow    bool   `needs:"data" why:"standard input ends when its writer closes it" help:"Wait for more records at the end of FILE, until interrupted."`
-	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (correlated noise, which is smaller from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
-	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's noise, with the guarantee of this noise; nonprivate: the baseline."`
+	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (less noise from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
+	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"Proved noise (certified), the noise of the paper (paper) or no noise (nonprivate)."`
 	Task      string `default:"auc" enum:"auc,metric"`
 	lossFlags
 	Epsilon    float64  `default:"1"`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
 	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
-	PublicData bool     `help:"As in train. Every line has the AUC of scores given before their labels were used."`
+	PublicData bool     `help:"As in train. Lines show the AUC of records that were scored before they were used."`
 	Average    bool     `help:"Write the average of the iterates with each release, at no further cost (online-to-batch)."`
-	Out        string   `writes:"model" short:"o" placeholder:"FILE" help:"Model file for the last release, or the average with --average, written at the end of the run."`
-	Force      bool     `help:"As in train. With --resume the file of an earlier attempt at this run is always replaced."`
-	Regret     bool     `not:"resume" why:"it needs the stream from its first record, and a state does not have it" help:"End with the measured regret against the best fixed model, which is not private. For public records; all are kept in memory."`
+	Out        string   `writes:"model" short:"o" placeholder:"FILE" help:"Model file, written at the end of the run: the last release, or with --average the average."`
+	Force      bool     `help:"As in train. --resume always replaces the file of an earlier attempt at this run."`
+	Regret     bool     `not:"resume" why:"it needs the stream from its first record, and a state does not have it" help:"End with the regret against the best fixed model. Not private; only for public records. Keeps all records in memory."`
 	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
 	streamFlags
 	unsoundFlag
@@ -237,7 +237,7 @@ func (o *onlineRun) prepare() (err error) {
 		return err
 	}
 	if o.Report != "" && o.Out == "" {
-		return badInput("--report writes the page of the model of the last release; name the file of this model with --out")
+		return badInput("--report needs the model file of the last release; name the file with --out")
 	}
 	// A continued stream replaces a page only with --force, because the page may belong to another run.
 	o.page, err = o.output(o.Force, o.Data, o.Schema, o.State, o.Ledger, o.Out)
@@ -354,11 +354,10 @@ func (o *onlineRun) newRegret() (*experiment.Regret, error) {
 	parameters := problem.Loss.ParamDim(o.encoder.Dim())
 	switch most := experiment.MostRegretRecords(parameters); {
 	case !o.public:
-		return nil, badInput("--regret compares with the best model for these records; this figure has no noise, and no " +
-			"guarantee covers it, so --regret is for records declared public (--public-data)")
+		return nil, badInput("the figure of --regret has no guarantee; use --regret only for public records " +
+			"(--public-data)")
 	case o.Records > most:
-		return nil, badInput("--regret takes too long, because it sums over all pairs of the stream several hundred times; "+
-			"with %d parameters --records may be at most %d, but it is %d", parameters, most, o.Records)
+		return nil, badInput("--regret would take too long; with %d parameters, --records may be at most %d, not %d", parameters, most, o.Records)
 	}
 	return experiment.NewRegret(o.plan), nil
 }

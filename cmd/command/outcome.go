@@ -15,9 +15,9 @@ import (
 
 // runFlags are the flags of a training that is charged once and releases its result at the end.
 type runFlags struct {
-	Force  bool    `help:"Replace an existing model file. Without this flag no file is replaced: if m.json was made meanwhile, the model is saved as m.RUN.json, and the exit code is 4."`
+	Force  bool    `help:"Replace an existing model file. By default, if m.json appears during the run, the model is saved as m.RUN.json (exit code 4)."`
 	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and data of its first attempt. If the run stopped after its release, but before its file had its name, save the result."`
+	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and data of its first attempt; or save a released result that was not saved."`
 	Seed   *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	confirmFlag
 	ledgerFlag
@@ -49,8 +49,7 @@ func (f runFlags) execution(a *app, out *runOutcome, as target, every time.Durat
 	if f.Seed != nil {
 		r.Source = privacy.NewSeededSource(*f.Seed)
 		if every > 0 && !out.Public {
-			a.note("dyad: a run with --seed keeps no checkpoints, so if it is interrupted, --resume starts it again from " +
-				"its first step")
+			a.note("dyad: a run with --seed keeps no checkpoints; --resume would start again from the first step")
 		}
 	}
 	var err error
@@ -73,8 +72,8 @@ func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
 	runs, err := unfinishedRuns(l, dataID)
 	for _, r := range runs {
 		if r.Resumable {
-			a.note("dyad: run %s (%s) of data id %s is charged and not finished; if you meant to repeat that run, stop now, "+
-				"because --resume %s continues it at no further cost", r.Run, r.Algorithm, dataID, r.Run)
+			a.note("dyad: run %s (%s) of data id %s is charged and not finished; to repeat that run, stop now: "+
+				"--resume %s continues it at no further cost", r.Run, r.Algorithm, dataID, r.Run)
 		}
 	}
 	return err
@@ -215,8 +214,8 @@ func (a *app) charged(err error) error {
 		fail(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no "+
 			"further cost", c.Run, c.Run)
 	} else if c != nil && c.Kept.Digest != "" {
-		fail(a.stderr, "dyad: run %s is charged and released, and its result is kept as %s; when the ledger is in order, "+
-			"the same command with --resume %s saves it at no further cost", c.Run, c.Kept.Place, c.Run)
+		fail(a.stderr, "dyad: run %s is charged, and its result is kept as %s; once the ledger works, repeat the "+
+			"command with --resume %s (no further cost)", c.Run, c.Kept.Place, c.Run)
 	} else if c != nil {
 		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; the result of this attempt "+
 			"was discarded", c.Run)

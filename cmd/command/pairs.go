@@ -26,15 +26,15 @@ const (
 
 // tupleFlags are the flags for learning from the classes of records instead of pairs.
 type tupleFlags struct {
-	Tuple       int     `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with tuples choose contrastive, triplet or npair" positive:"" placeholder:"B" help:"Learn from the labels of the records, without pairs: every epoch draws disjoint tuples of this many records, by ids only."`
-	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records, using all pairs in every epoch (contrastive). The time grows with the square of the number of records."`
+	Tuple       int     `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with tuples choose contrastive, triplet or npair" positive:"" placeholder:"B" help:"Learn from the labels of the records, in tuples of B records instead of pairs. Every epoch draws disjoint tuples by ids only."`
+	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records, by all pairs in every epoch (contrastive). The time grows with the number of pairs."`
 	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair, infonce and ntxent; public. The sensitivity of infonce and ntxent grows like exp(2/T)/T: choose 0.5 or more."`
 	tupleNetworkFlags
 }
 
 // tupleNetworkFlags are the flags for a nonlinear metric of tuples.
 type tupleNetworkFlags struct {
-	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix. mlp or FILE.yaml: a network whose embeddings of --rows numbers are compared (docs/networks.md). A network needs --tuple, --loss infonce or --loss ntxent."`
+	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix. mlp or FILE.yaml: a network with embeddings of --rows numbers (docs/networks.md). A network needs --tuple, --loss infonce or --loss ntxent."`
 	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
 	Compare    string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of a network have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
@@ -153,8 +153,8 @@ type pairsPlanCmd struct {
 	Schema     string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML), which gives the number of encoded features. No data file is opened."`
 	N          int    `positive:"" short:"n" required:"" help:"Number of individuals."`
 	D          int    `positive:"" xor:"features" required:"" short:"d" help:"Number of features, if there is no schema."`
-	PairCount  int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, if they are not drawn with --density."`
-	Mechanisms bool   `help:"Instead of the report, print how much noise other mechanisms (K-norm, Laplace, SCDF, Duchi) would need for the same guarantee."`
+	PairCount  int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, unless --density draws them."`
+	Mechanisms bool   `help:"Print only the noise that other mechanisms (K-norm, Laplace, SCDF, Duchi) need for the same guarantee."`
 	identityFlag
 	pairFlags
 }

@@ -7,7 +7,7 @@ import (
 
 // identityFlag is the flag that determines which ids belong to one individual.
 type identityFlag struct {
-	LookAlikeIDs string `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"What to do with ids that differ only in case, white space, quotes, invisible characters or forms of the same letters. refuse: stop, as they may name one individual; allow: treat them as different individuals."`
+	LookAlikeIDs string `name:"look-alike-ids" default:"refuse" enum:"refuse,allow" help:"Refuse ids that differ only in case, white space, quotes, invisible characters or forms of letters, or allow them as different individuals."`
 }
 
 // pairSource holds the flags for the source of labelled pairs.
@@ -15,8 +15,8 @@ type pairSource struct {
 	Data        dataFiles `required:"" placeholder:"FILE" help:"As in train. The file has the records of the individuals."`
 	Schema      string    `required:"" placeholder:"FILE" help:"As in train. With --pairs one column has role id, and no label column is needed."`
 	Pairs       string    `placeholder:"FILE" help:"Labelled pairs: CSV with a header, or Parquet, with the columns first, second and label."`
-	PairColumns []string  `values:"3" placeholder:"A,B,L" help:"Names of these three columns in the file."`
-	LabelValues []string  `values:"2" placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar. For preferences: first,second, which names the preferred individual. Without a label column the first one is preferred."`
+	PairColumns []string  `values:"3" placeholder:"A,B,L" help:"Names of the three columns of --pairs."`
+	LabelValues []string  `values:"2" placeholder:"V,W" help:"The two values of a pair's label. Default: dissimilar,similar; for preferences first,second. Without a label column, the first individual is preferred."`
 	PublicData  bool      `help:"The data are public: no budget is charged, and the report says so."`
 	identityFlag
 }
@@ -50,26 +50,26 @@ func (s pairSource) load(a *app, f pairFlags, classes bool) (*lib.Pairs, error) 
 
 // pairFlags are the flags that determine a run on pairs and its guarantee.
 type pairFlags struct {
-	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair,infonce,ntxent" help:"contrastive: a metric from similar and dissimilar pairs; infonce, ntxent: an embedding from similar pairs, by a softmax over secret batches; bradley-terry: scores from preferences; triplet, npair: a metric from classes, with --tuple."`
+	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair,infonce,ntxent" help:"contrastive: a metric from similar and dissimilar pairs. infonce, ntxent: an embedding from similar pairs, in secret batches. bradley-terry: scores from preferences. triplet, npair: a metric from classes (--tuple)."`
 	Margin       float64  `positive:"" default:"1" help:"Public distance that dissimilar pairs should keep; for triplet, the margin of squared distances. Features have norm at most 1."`
 	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if it is smaller or --method is moments."`
 	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
-	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed before the pairs are seen. Default: --degree-cap; for drawn pairs with --unit group, the kappa' of their public graph."`
+	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed in advance. Default: --degree-cap, or with --unit group and drawn pairs, kappa' of the public graph."`
 	DegreeCap    int      `positive:"" placeholder:"D" help:"Maximum number of pairs of an individual. The first pairs in a file are kept."`
-	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only, and label them by whether the labels of the records differ."`
+	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only. A pair's label says whether the labels of its records differ."`
 	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs and tuples; public."`
-	Method       string   `default:"gradients" enum:"gradients,input,labels,moments" help:"What gets noise. gradients: all gradients. moments: the second moments of similar and of dissimilar pairs, once; they give the metric. input: the features and labels, once. labels: each label, by a coin flip; the features are public."`
-	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's noise, with the guarantee of this noise; nonprivate: the baseline."`
+	Method       string   `default:"gradients" enum:"gradients,input,labels,moments" help:"What gets noise. gradients: all gradients. moments: once, the second moments of similar and of dissimilar pairs, which give the metric. input: once, features and labels. labels: each label, by a coin flip; features are public."`
+	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"Proved noise (certified), the noise of the paper (paper) or no noise (nonprivate)."`
 	Epsilon      float64  `default:"1" help:"Epsilon to spend."`
-	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper, --method input or --method labels."`
+	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: 0 with --noise, --mode paper, --method input or labels, else min(1e-5, n^-1.5)."`
 	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace, or knorm (less noise). Default: knorm, or laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
-	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"How batches are formed. fixed: disjoint batches, the same in every epoch. poisson: a secret coin flip selects every pair, and the accounting uses this secrecy (Gaussian noise). Default: fixed, or poisson for infonce and ntxent, which need it."`
-	Batch        int      `positive:"" placeholder:"B" help:"Pairs in a batch, or their expected number. Default: a twentieth of the pairs, but at least 50; 50 with --mode paper. With --tuple: tuples in a batch, by default all of an epoch."`
-	Epochs       int      `positive:"" placeholder:"T" help:"How often every pair is used, or tuples are drawn. Default: 5, or 100 with --tuple and a network."`
-	Clip         float64  `positive:"" placeholder:"H" help:"Norm to which gradients of pairs or tuples are clipped; with --loss infonce or ntxent: gradients of cosines; with --method moments: differences of pairs. Default: 0.5, or 0.3 with --method moments."`
-	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix if this bound is smaller. This lowers the noise."`
-	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step size eta0. Step tau has size eta0/sqrt(tau), but networks, infonce and ntxent use Adam, whose step sizes fall linearly. Default: 1, or 0.1 for Adam."`
+	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"fixed: the same disjoint batches in every epoch. poisson: secret coins select pairs, with Gaussian noise; the guarantee needs this secrecy. Default: fixed, or poisson for infonce and ntxent."`
+	Batch        int      `positive:"" placeholder:"B" help:"Pairs (tuples with --tuple) in a batch, or their expected number. Default: 1/20 of the pairs, at least 50; 50 with --mode paper; with --tuple, all of an epoch."`
+	Epochs       int      `positive:"" placeholder:"T" help:"Passes over the pairs, or draws of tuples. Default: 5; 100 with --tuple and a network."`
+	Clip         float64  `positive:"" placeholder:"H" help:"Clip gradients of pairs or tuples to this norm; infonce, ntxent: gradients of cosines; --method moments: differences of pairs. Default: 0.5, or 0.3 with --method moments."`
+	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix, if smaller. This lowers the noise."`
+	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step size eta0; step tau has eta0/sqrt(tau). Networks, infonce and ntxent use Adam with linearly falling steps. Default: 1, or 0.1 for Adam."`
 	PrintedSteps bool     `help:"Step sizes as printed in the paper, eta0/sqrt(tau!). About nine steps are useful."`
 	tupleFlags
 }
@@ -77,8 +77,8 @@ type pairFlags struct {
 // oneSource returns an error unless the pairs come from exactly one source.
 func (f pairFlags) oneSource(listed, classes bool) error {
 	if !classes && listed == (f.Density != 0) {
-		return badInput("give exactly one source of pairs: name them with --pairs, draw them with --density and " +
-			"--degree-cap, or learn from classes with --tuple or --all-pairs")
+		return badInput("give exactly one source of pairs: --pairs, --density with --degree-cap, --tuple or " +
+			"--all-pairs")
 	}
 	return nil
 }

@@ -67,9 +67,8 @@ func (c *pairsInspectCmd) Run(a *app) error {
 	}
 	r.Warning = pick(r.Public, "", strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " "))
 	if c.Density == 0 {
-		r.KappaWarning = "kappa and the degrees are computed from these pairs. These numbers must not determine " +
-			"the noise, unless it is public who is paired with whom. Set --kappa to a number that was fixed in " +
-			"advance, or draw pairs with --density"
+		r.KappaWarning = "if the pairing is private, do not set the noise by this kappa; fix --kappa in advance, " +
+			"or draw pairs with --density"
 	}
 	return a.emit(r, r.text())
 }
@@ -88,7 +87,7 @@ func (r *pairsInspectResult) text() string {
 	if r.Kappa != nil {
 		kappa = fmt.Sprint(*r.Kappa)
 	}
-	line(&b, "kappa", "%s; kappa' = %d, for intransitive relationships kappa = %d", kappa, r.KappaBound,
+	line(&b, "kappa", "%s; kappa' = %d; kappa = %d for intransitive relationships", kappa, r.KappaBound,
 		r.KappaIntransitive)
 	some(&b, "warning", r.KappaWarning)
 	return b.String()

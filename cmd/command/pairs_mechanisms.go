@@ -15,15 +15,15 @@ func (a *app) emitMechanisms(p *pairs.Plan) error {
 		return asInput(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "root mean square noise of one coordinate of the mean gradient of a batch, which is at most 1, at "+
+	fmt.Fprintf(&b, "noise per coordinate (root mean square) of a batch's mean gradient, of norm at most 1, at "+
 		"epsilon %g:\n", p.Spec.Budget.Epsilon)
 	for _, m := range all {
 		note := ""
 		switch {
 		case !m.Trains:
-			note = "; each coordinate gets its share of epsilon, and training does not use this mechanism"
+			note = "; splits epsilon among the coordinates; not used in training"
 		case m.Name == (privacy.Laplace{}).Name():
-			note = "; this mechanism clips in the L1 norm, which is larger than the L2 norm of the other mechanisms"
+			note = "; clips in the L1 norm, which is larger than the L2 norm"
 		case m.Name == (privacy.Gaussian{}).Name():
 			note = fmt.Sprintf("; delta = %.6g", p.Spec.Budget.Delta)
 		}

@@ -141,7 +141,7 @@ func TestPairsOnPublicData(t *testing.T) {
 	people(t, dir)
 	for _, c := range []struct{ flags, want string }{
 		{"--kappa 2", "this run would be (1, 1e-05)-differentially private"},
-		{"--kappa 2 --sampling poisson --batch 30", "with full batches, this noise would have epsilon"},
+		{"--kappa 2 --sampling poisson --batch 30", "full batches with this noise would have epsilon"},
 		{"--kappa 2 --method input", "this run would be 1-locally differentially private"},
 		{"--unit pair --method labels", "this run would be 1-locally differentially private"},
 		{"--kappa 2 --mode nonprivate", ""},
@@ -221,12 +221,12 @@ func TestPairsInspect(t *testing.T) {
 	people(t, dir)
 	inspect := []string{"pairs", "inspect", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv"}
 	code, out, errs := dyad(t, dir, inspect...)
-	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "must not determine the noise", "kappa       2; kappa' = 2"} {
+	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "do not set the noise by this kappa", "kappa       2; kappa' = 2"} {
 		if code != exitOK || !strings.Contains(out, want) { // i to i + 7 mod 60 is one cycle
 			t.Errorf("exit %d: the output lacks %q: %s%s", code, want, out, errs)
 		}
 	}
-	ran(t, dir, append(inspect, "--public-data")...).prints("must not").lacks("PRIVATE")
+	ran(t, dir, append(inspect, "--public-data")...).prints("do not set the noise").lacks("PRIVATE")
 }
 
 // Bad pairs give exitInput with file, row and remedy, never a value, and no charge.

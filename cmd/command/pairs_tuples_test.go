@@ -159,7 +159,7 @@ func TestNetworksOfTuples(t *testing.T) {
 		t.Fatalf("%v: %+v", err, m)
 	}
 	for says, args := range map[string][]string{
-		"(--tuple)":                        {"--density", "1", "--degree-cap", "4", "--model", "mlp"},
+		"needs --tuple, --loss infonce or": {"--density", "1", "--degree-cap", "4", "--model", "mlp"},
 		"--task metric":                    {"--all-pairs", "--model", "mlp"},
 		"for --model mlp":                  {"--tuple", "4", "--loss", "triplet", "--hidden", "3"},
 		"at most 64":                       {"--tuple", "65", "--model", "mlp"},

@@ -11,8 +11,8 @@ import (
 
 // partFlag is the flag for carrying out a part of many runs, for job arrays.
 type partFlag struct {
-	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Make only part I (from 1) of N and write it to a file of its own. auto/N takes I from the job array: SLURM_ARRAY_TASK_ID, from 1, or JOB_COMPLETION_INDEX of Kubernetes, from 0. auto alone is for a Slurm array of tasks 1 to N."`
-	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Instead of running, join the parts in files, a folder or a pattern. With the same flags, the result equals the result of one run."`
+	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Make only part I of N, from 1, in a file of its own. auto/N takes I from the job array of Slurm (tasks from 1) or Kubernetes (indexes from 0). auto alone is for Slurm tasks 1 to N."`
+	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Join parts instead of running: files, a folder or a pattern. With the same flags, the result is that of one run."`
 }
 
 // given returns the number of the part and the number of parts, or 0 and 0 without the flag.
@@ -40,8 +40,7 @@ func (f partFlag) given() (part, parts int, err error) {
 			// An array of only some tasks, such as the failed ones, does not contain the number of parts.
 			if parts, err = strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_MAX")); err != nil ||
 				os.Getenv("SLURM_ARRAY_TASK_MIN") != "1" || os.Getenv("SLURM_ARRAY_TASK_COUNT") != strconv.Itoa(parts) {
-				why = "this is not a Slurm array of tasks 1 to N (sbatch --array=1-N); write auto/N, which also repeats single " +
-					"tasks of an array"
+				why = "the Slurm array does not have tasks 1 to N (sbatch --array=1-N); write auto/N"
 			}
 		}
 	case index != "" && !two:
@@ -54,8 +53,7 @@ func (f partFlag) given() (part, parts int, err error) {
 		why = "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; write the part as I/N"
 	}
 	if why == "" && (err != nil || part < 1 || part > parts) {
-		why = fmt.Sprintf("part %d of %d does not exist, because parts are numbered from 1 to the number of parts; number "+
-			"the tasks of a Slurm array from 1 (sbatch --array=1-%d)", part, parts, max(parts, 1))
+		why = fmt.Sprintf("part %d of %d does not exist; number parts from 1 (in Slurm: sbatch --array=1-%d)", part, parts, max(parts, 1))
 	}
 	if why != "" {
 		return 0, 0, badInput("--part %s: %s", f.Part, why)

@@ -107,7 +107,7 @@ func TestTrainPersons(t *testing.T) {
 		}
 	}
 	// A plan for the number of rows would be approved for a run that cannot be.
-	ends(t, dir, exitInput, "is the number of persons, not of rows; leave -n out", "plan", "-n", "41", "--schema", "declared.yaml")
+	ends(t, dir, exitInput, "(-n counts persons, not rows); leave -n out", "plan", "-n", "41", "--schema", "declared.yaml")
 	ends(t, dir, exitOK, "figures of the 10 held-out persons: dyad evaluate m.json", "train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
 	// The cap has room for the training alone: with its figures nothing is charged.
 	mustRun(t, dir, "ledger", "init", "capped", "--epsilon", "2.5", "--delta", "1e-5")
@@ -141,15 +141,15 @@ func TestTrainPersons(t *testing.T) {
 	ran(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1").warns("trained on records of this file")
 	write(t, dir, "turned.csv", lines[0]+strings.Join(append(slices.Clone(lines[40:]), lines[1:40]...), ""))
 	held := []string{"evaluate", "m.json", "--data", "turned.csv", "--holdout", "0.25", "--epsilon", "1"}
-	ends(t, dir, exitInput, "by their order in the file", held...)
+	ends(t, dir, exitInput, "could evaluate persons of the training", held...)
 	held[3] = "visits.csv"
 	ran(t, dir, held...).exits(exitOK).lacks("this file")
 	ran(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon", "1").warns("trained the model on 30 persons of this file, but this --holdout leaves 20")
 	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2", "--force", "--out", "m.json")
 	held[3] = "turned.csv"
 	ran(t, dir, held...).exits(exitOK).warns("only if both files have the same ids")
-	ran(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml").exits(exitOK).prints("persons 40 in patient, with up to 8 rows each, all of them protected together\n").lacks("if it names persons")
-	ends(t, dir, exitOK, "repeats patient has values that occur more than once. If the column names persons, give it role: person", "data", "inspect", "visits.csv", "--schema", "rows.yaml")
+	ran(t, dir, "data", "inspect", "visits.csv", "--schema", "declared.yaml").exits(exitOK).prints("persons 40 in patient; the up to 8 rows of a person are protected together\n").lacks("if it names persons")
+	ends(t, dir, exitOK, "repeats patient has repeated values; if it names persons, set role: person", "data", "inspect", "visits.csv", "--schema", "rows.yaml")
 	for _, c := range []struct {
 		args []string
 		want string

@@ -11,11 +11,11 @@ const defaultBuffer = 1000
 // streamFlags are the flags of online algorithms.
 type streamFlags struct {
 	Every     int  `positive:"" default:"1" placeholder:"K" help:"New records per update and release of an online algorithm."`
-	Buffer    int  `default:"1000" help:"Number of earlier records that an online algorithm pairs with a new record. 0 pairs all and keeps them in memory."`
+	Buffer    int  `default:"1000" help:"Earlier records that an online algorithm pairs with a new record. 0: all, kept in memory."`
 	Reservoir bool `help:"Keep a uniform sample of all earlier records in the buffer, not the last records."`
 	PerClass  bool `help:"Keep the last BUFFER/2 records with a positive label and the last BUFFER/2 others."`
 	BurnIn    int  `positive:"" placeholder:"T1" help:"Number of first records that only fill the buffer. Default: K."`
-	Secret    bool `name:"secret-state" help:"Keep a noiseless iterate in the state, which is then as private as the records, and release noisy copies. Needs --every 1 --buffer 0."`
+	Secret    bool `name:"secret-state" help:"Keep a noiseless iterate in the state and release noisy copies. The state is as private as the records. Needs --every 1 --buffer 0."`
 }
 
 // secretState is the option that --secret-state sets.

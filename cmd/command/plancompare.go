@@ -56,8 +56,7 @@ func (c *planCompareCmd) Run(a *app) error {
 		return asInput(err)
 	}
 	for _, s := range algorithms.StreamCatalog() {
-		const why = "a stream is charged for a model after every batch of records (dyad online), but these figures are for " +
-			"one model at the end"
+		const why = "a stream releases a model after every batch (dyad online), but these figures are for one model"
 		comparison.Excluded = append(comparison.Excluded,
 			algorithms.Excluded{Algorithm: s.Info().Name, Reason: why, Why: why})
 	}
@@ -75,7 +74,7 @@ func comparisonText(c *algorithms.Comparison) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "n = %d records, d = %d features, %s loss, ||w|| <= r = %.6g\n", c.Records, c.Features,
 		c.Loss, c.Radius)
-	fmt.Fprintf(&b, "every row is certified (%.6g, %.3g)-DP for replacing one record; G = %.6g, L = %.6g, Dg = "+
+	fmt.Fprintf(&b, "every algorithm below is (%.6g, %.3g)-DP for one replaced record; G = %.6g, L = %.6g, Dg = "+
 		"%.6g (%s)\n\n", c.Epsilon, c.Delta, c.Lipschitz, c.Smooth, c.Diameter, c.Origin)
 	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "rank\talgorithm\talpha\tnoise\tnoise\tnoise\ttotal "+
@@ -107,13 +106,12 @@ utility     proved bound of the expected objective above its minimum, where a th
 		label := pick(i == 0, "not ranked", "")
 		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, e.Why)
 	}
-	fmt.Fprintf(&b, "recommended %s, which makes the fewest visits among the algorithms whose ratio of noise to "+
-		"reach is at most 5 %% above the smallest ratio\n", c.Recommended)
+	fmt.Fprintf(&b, "recommended %s: the fewest visits among algorithms within 5 %% of the smallest noise per reach\n", c.Recommended)
 	if c.BestBound != "" && c.BestBound != c.Recommended {
 		fmt.Fprintf(&b, "            %s has the smallest utility bound\n", c.BestBound)
 	}
-	b.WriteString("            Little noise does not imply a high accuracy; compare models on public data of your kind " +
-		"by dyad train --public-data\n")
+	b.WriteString("            Little noise does not imply high accuracy; to compare accuracy, run dyad train " +
+		"--public-data on similar data\n")
 	b.WriteString("plan only   no data were read and no budget was charged\n")
 	return b.String()
 }

@@ -32,7 +32,7 @@ type planFlags struct {
 // methodFlags are the flags that choose an algorithm and the distribution of its noise.
 type methodFlags struct {
 	Algorithm string `placeholder:"NAME" help:"Algorithm, see \"dyad lab algorithms\", or auto, which chooses one by public numbers and says why. Default: auto; dpgdsc with --mode paper, projected-gradient with --mode nonprivate."`
-	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"certified: proved noise; paper: the paper's noise, with the guarantee of this noise; nonprivate: the baseline."`
+	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"Proved noise (certified), the noise of the paper (paper) or no noise (nonprivate)."`
 	unsoundFlag
 }
 
@@ -45,22 +45,22 @@ type budgetFlags struct {
 // problemFlags are the flags for the objective and its domain, with or without noise.
 type problemFlags struct {
 	Task     string   `default:"auc" enum:"auc,metric" help:"auc: linear scores that rank positives above negatives; metric: a Mahalanobis metric in which equal labels are close."`
-	L2       *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, or 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent, or 3/n for projected-gradient without --task metric."`
-	Radius   float64  `positive:"" xor:"radius" placeholder:"R" help:"Radius of the ball that w lives in; public. Default: a rule of n, d, epsilon and delta, or 1 for --task metric."`
+	L2       *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, but 3/n for projected-gradient with --task auc, and 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent."`
+	Radius   float64  `positive:"" xor:"radius" placeholder:"R" help:"Public radius of the ball that contains w. Default: 1 for --task metric, else the public rule."`
 	Steps    int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
-	Ridge    float64  `positive:"" placeholder:"M" help:"Ridge factor of moments, a multiple of the noise of the second moments. Default: the public rule."`
+	Ridge    float64  `positive:"" placeholder:"M" help:"Ridge of moments, in multiples of the noise of the second moments. Default: the public rule."`
 	lossFlags
 	ownFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
-	Precision string `needs:"task=metric" why:"no other task has a choice" default:"auto" enum:"auto,fp32,bf16x3" placeholder:"P" help:"Arithmetic of the pairs with --task metric: auto (float64 on a CPU), fp32, or bf16x3 on a GPU. docs/guide-gpu.md#precision compares their costs. The noise covers the rounding. Default: auto."`
+	Precision string `needs:"task=metric" why:"no other task has a choice" default:"auto" enum:"auto,fp32,bf16x3" placeholder:"P" help:"Arithmetic of pairs with --task metric: auto (float64 on a CPU), fp32, or bf16x3 on a GPU. The noise covers rounding; see docs/guide-gpu.md#precision. Default: auto."`
 }
 
 // noiseFlags are the options of algorithms with noise.
 type noiseFlags struct {
 	TotalStep float64 `positive:"" xor:"length" aliases:"path" placeholder:"H" help:"Sum of the step sizes. Default: the algorithm's public rule."`
-	Batch     int     `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent, which uses all pairs within them. Default: the algorithm's public rule."`
+	Batch     int     `positive:"" name:"batch-records" placeholder:"M" help:"Records drawn for each step of subsampled-descent. Default: the algorithm's public rule."`
 	momentsFlags
 	networkFlags
 }
@@ -126,9 +126,7 @@ func (f planFlags) algorithmOptions() (set []algorithms.Option, err error) {
 	case f.Steps != 0 && f.StepSize != 0:
 		return nil, badInput("--total-step is --steps times --step-size; leave one of the three out")
 	case f.Mode == algorithms.Paper.String() && f.Algorithm != "dpgdc":
-		return nil, badInput("paper mode does not take --total-step, because the paper gives the schedule; in paper " +
-			"mode, only " +
-			"dpgdc takes the flag")
+		return nil, badInput("in paper mode, only dpgdc takes --total-step; leave --total-step out")
 	}
 	return append(slices.DeleteFunc(f.options(), unset), f.ownOptions()...), nil
 }
@@ -178,8 +176,8 @@ func (c *plannedFlags) shape(a *app, f *planFlags,
 	shape = lib.Shape{Features: c.D}
 	if s != nil && s.Persons > 0 {
 		if c.N != 0 && c.N != s.Persons {
-			return nil, shape, badInput("-n is %d, but %s declares %d persons; -n is the number of persons, not of rows; "+
-				"leave -n out", c.N, c.Schema, s.Persons)
+			return nil, shape, badInput("-n is %d, but %s declares %d persons (-n counts persons, not rows); leave "+
+				"-n out", c.N, c.Schema, s.Persons)
 		}
 		c.N = s.Persons
 	}
@@ -235,8 +233,7 @@ func writeNeeds(b *strings.Builder, r *algorithms.Report, z algorithms.Needs, p 
 	r.Add("estimated_passes", z.Passes)
 	r.Add("estimated_bytes_per_pass", z.Records)
 	r.Add("estimated_seconds", z.Seconds)
-	line(b, "memory", "about %s in all. The records take %s, the numbers computed for each record take %s, and the "+
-		"program and reader take %s",
+	line(b, "memory", "about %s: %s for the records, %s for computed numbers, %s for the program and reader",
 		algorithms.Size(z.Memory(1)), algorithms.Size(z.Records), algorithms.Size(z.Vectors),
 		algorithms.Size(z.Memory(1)-z.Records-z.Vectors))
 	line(b, "passes", "about %g passes over the records, and each pass reads %s", algorithms.Roughly(z.Passes),

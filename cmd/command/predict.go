@@ -47,7 +47,7 @@ func (c *predictCmd) Run(a *app) error {
 		return err
 	}
 	if err := needs(m, input.Needs{Scores: c.Model +
-		" is a metric: it gives distances, not scores. \"dyad transform\" maps records by it. A nearest neighbour classifier would publish raw training records, which the guarantee does not cover, so this program does not write one"}); err != nil {
+		` is a metric and gives no scores; "dyad transform" maps records by it`}); err != nil {
 		return err
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
@@ -85,8 +85,8 @@ func (c *predictCmd) Run(a *app) error {
 	var b strings.Builder
 	line(&b, "scores", "%d scores written to %s%s", len(s), c.Out,
 		strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
-	line(&b, "guarantee", "of the model: %s. The scores reveal information about the records that were scored, and "+
-		"nothing protects these records", m.Guarantee.Words())
+	line(&b, "guarantee", "of the model: %s. Nothing protects the scored records; scores reveal information about "+
+		"them", m.Guarantee.Words())
 	line(&b, "next", "dyad evaluate %s --data FILE --epsilon E measures the model on records with labels", c.Model)
 	return r.emit(a, out, numbers{ids: data.IDs, values: s, names: []string{pick(c.Probabilities, "probability", "score")},
 		classes: r.Classes}, b.String())
@@ -134,8 +134,8 @@ func (c *predictCmd) assign(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "clusters", "of %d records written to %s", len(places), c.Out)
-	line(&b, "guarantee", "of the centres: %s. The clusters reveal information about the records, and nothing "+
-		"protects these records",
+	line(&b, "guarantee", "of the centres: %s. Nothing protects the records of this file; clusters reveal "+
+		"information about them",
 		found.Guarantee.Words())
 	return predictResult{Clusters: places}.emit(a, out, n, b.String())
 }

@@ -95,8 +95,7 @@ func (a *app) rowProgress(what string) (progress func(rows int) error, done func
 // error is context.Canceled.
 func (a *app) readData(from dataFiles, s *dataset.Schema, o dataset.Options) (*dataset.Dataset, error) {
 	if slices.Contains(from.names, standardInput) && !exists(standardInput) {
-		return nil, badInput("this command reads its data more than once, so it needs files; save standard input to "+
-			"a file (predict, transform and online take --data %s)", standardInput)
+		return nil, badInput("this command cannot read standard input (--data %s); save the data to a file", standardInput)
 	}
 	progress, done := a.rowProgress("reading")
 	// the number of rows is not public, and neither is the time, which grows with the rows
@@ -128,7 +127,7 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 	}
 	// do not advise a change of the schema, because the schema of a model is fixed
 	if p := (*dataset.ParseError)(nil); errors.As(err, &p) && p.Rule == dataset.RuleCategory {
-		p.Rule = "the category is not in the schema; --set unknown=other counts it as a value outside of the list"
+		p.Rule = "the category is not in the schema; to accept unknown categories, use --set unknown=other"
 	}
 	if err == nil && d.Others {
 		a.note("dyad: columns of %s that the model does not know were ignored", from)
@@ -138,7 +137,7 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 
 // unknownFlag is the --unknown flag of the commands that apply a model.
 type unknownFlag struct {
-	Unknown string `enum:"schema,other,error" default:"schema" placeholder:"other|error" help:"What to do about a category that the model does not know: other encodes it as no category, error stops. Default: what the schema of the training data says (unknown: other), else error."`
+	Unknown string `enum:"schema,other,error" default:"schema" placeholder:"other|error" help:"Unknown categories: other encodes them as no category, error stops. Default: as in the training schema, else error."`
 }
 
 // apply returns the schema with the policy of the flag for every categorical column. The encoding of known

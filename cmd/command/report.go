@@ -17,7 +17,7 @@ import (
 
 // pageFlag is the flag that requests a page.
 type pageFlag struct {
-	Report string `writes:"page" placeholder:"FILE.html" help:"Also write a page, one HTML file, with the guarantee in words, the charged and the remaining budget, figures and assumptions. All its figures of private data are charged releases."`
+	Report string `writes:"page" placeholder:"FILE.html" help:"Also write an HTML page with the guarantee, budget, figures and assumptions. All its figures of private data are charged releases."`
 }
 
 // output makes sure, before anything is charged, that the page can be written. others are the inputs and the
@@ -80,7 +80,7 @@ func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
 		return nil, err
 	}
 	if capped {
-		c.left = fmt.Sprintf("nothing; the cap is epsilon = %g at delta = %g", limit.Epsilon, limit.Delta)
+		c.left = fmt.Sprintf("no budget; the cap is epsilon = %g at delta = %g", limit.Epsilon, limit.Delta)
 		if more > 0 {
 			c.left = fmt.Sprintf("one more run may have epsilon = %g; the cap is epsilon = %g at delta = %g", more,
 				limit.Epsilon, limit.Delta)
@@ -198,7 +198,7 @@ func (d document) promise() page.Section {
 		s.Text, s.Quote = s.Quote, nil
 	case slices.Contains(g.Warnings, algorithms.DraftAway):
 		broken = algorithms.DraftAway
-		s.Warnings = append(s.Warnings, "It is not known whether this guarantee holds: "+broken+". If it does:")
+		s.Warnings = append(s.Warnings, "This guarantee may not hold: "+broken+". If it does:")
 		s.Text, s.Quote = s.Quote, nil
 	}
 	for _, w := range g.Warnings {
@@ -254,7 +254,7 @@ func (c *charges) add(s *page.Section) {
 	total := "no finite epsilon"
 	switch {
 	case c.spent.Mixed:
-		total = "no total, because the runs protect different units (" + c.spent.Unit + "), whose costs do not add up"
+		total = "no total, because the runs protect different units (" + c.spent.Unit + ")"
 	case c.spent.Epsilon != nil:
 		total = fmt.Sprintf("epsilon %s at delta = %.4g, %s", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta, c.at)
 	}
@@ -265,9 +265,8 @@ func (c *charges) add(s *page.Section) {
 		if c.spent.Looking != nil {
 			looking = "epsilon " + privacy.FormatUp(*c.spent.Looking)
 		}
-		s.Text = append(s.Text, fmt.Sprintf("The total and the budget left under its cap are valid if the budgets "+
-			"were fixed before the first run. If budgets were chosen by looking at earlier results, the total is "+
-			"%s at delta = %.4g.",
+		s.Text = append(s.Text, fmt.Sprintf("The total and the budget left hold if all budgets were fixed before "+
+			"the first run. If budgets depended on earlier results, the total is %s at delta = %.4g.",
 			looking, c.spent.Delta))
 	}
 	holds := c.away == "" && !slices.ContainsFunc(c.runs,
@@ -307,8 +306,7 @@ func (d document) again() page.Section {
 			rows = append(rows, [2]string{"plan", algorithms.RecordHash(m.Plan)})
 		}
 		s.Text = append(s.Text,
-			"Anybody who has the model can compute its guarantee again, by code that shares nothing with the program that "+
-				"planned it:")
+			"Anybody who has the model can check its guarantee with independent code:")
 		s.Code = append(s.Code, "dyad verify "+shell(d.file))
 	}
 	if d.command != nil {

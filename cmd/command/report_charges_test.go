@@ -38,7 +38,7 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 		left := must.Get(strconv.ParseFloat(found[1], 64))(t)
 		run(exitResource, append(train, fmt.Sprint(1.02*left), "--delta", "1e-5", "--out", "more.json")...)
 		run(exitOK, append(train, found[1], "--delta", "1e-5", "--out", "last.json", "--report", "last.html")...)
-		if text, err = os.ReadFile(filepath.Join(dir, "last.html")); err != nil || !strings.Contains(string(text), "Left: nothing") && !strings.Contains(string(text), "Left: one more run may have epsilon = 0.0") {
+		if text, err = os.ReadFile(filepath.Join(dir, "last.html")); err != nil || !strings.Contains(string(text), "Left: no budget") && !strings.Contains(string(text), "Left: one more run may have epsilon = 0.0") {
 			t.Errorf("delta %s: the page of the last run says that more is left than a trifle (%v)", delta, err)
 		}
 	}

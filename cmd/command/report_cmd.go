@@ -116,8 +116,8 @@ func (c *reportCmd) charges(m *model) (*charges, error) {
 		}
 	}
 	if c.Ledger != "" && all.away != "" {
-		return nil, badInput("the ledger %s has no charge of run %q, and the archive %s, which may have it, is "+
-			"missing; put the archive next to the ledger", path, m.Run, all.away)
+		return nil, badInput("the ledger %s has no charge of run %q, and its archive %s is missing; put the "+
+			"archive next to the ledger", path, m.Run, all.away)
 	}
 	if c.Ledger != "" {
 		return nil, badInput("the ledger %s has no charge of run %q; name the ledger of the training", path, m.Run)

@@ -29,9 +29,8 @@ func (d document) quality() ([]page.Section, error) {
 	}
 	return []page.Section{{
 		ID: "quality", Title: "How well it does",
-		Text: []string{"A ROC curve, distributions of scores and an AUC are computed from records, so they are " +
-			"charged like a training. This command draws them here (E is their epsilon; with --plan and -n instead " +
-			"of --data it prints their cost first):"},
+		Text: []string{"A ROC curve, score distributions and an AUC are charged like a training. This command " +
+			"draws them at epsilon E (--plan and -n instead of --data print the cost first):"},
 		Code: []string{d.buy},
 	}}, nil
 }
@@ -92,8 +91,7 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 		return s, nil
 	}
 	if err := drawn(&s, rocFigure(releasedCurve(f)),
-		"The band is the interval of the sensitivity at each threshold; the interval of the specificity is in the "+
-			"table."); err != nil {
+		"The band shows the intervals of the sensitivity; those of the specificity are in the table."); err != nil {
 		return s, err
 	}
 	above := [2]experiment.Curve{{Name: "positives", Bare: f.Vague()}, {Name: "negatives", Bare: f.Vague()}}
@@ -111,8 +109,7 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 	s.Tables = append(s.Tables, table)
 	distributions := experiment.Figure{Title: "Distributions of scores", X: "score",
 		Y: "share with at least this score", Curves: above[:]}
-	err = drawn(&s, distributions, "For each class, the share of records whose score is at least the value on the axis, "+
-		"at the thresholds of the table, with intervals.")
+	err = drawn(&s, distributions, "For each class, the share of records with at least this score, with intervals.")
 	return s, err
 }
 
@@ -185,7 +182,7 @@ func (o *openFigures) sections() ([]page.Section, error) {
 			return nil, err
 		}
 		if err := drawn(&s, histograms(o.scores),
-			"For each class the share of its records in each of 30 equal parts of the range of scores."); err != nil {
+			"The distribution of the scores of each class, in 30 bins."); err != nil {
 			return nil, err
 		}
 	}
@@ -193,8 +190,8 @@ func (o *openFigures) sections() ([]page.Section, error) {
 		return []page.Section{s}, nil
 	}
 	space := page.Section{ID: "space", Title: "The space before and after", Text: []string{
-		"Public records, seen along the two directions in which they vary most: with the features as they are, and as the " +
-			"metric sees them. Records of one class should be close to each other.",
+		"Public records along their two directions of largest variance, before and after the metric. Records of " +
+			"one class should be close to each other.",
 	}}
 	for _, p := range []*experiment.Figure{o.before, o.after} {
 		if err := drawn(&space, *p, "Each point is a record, and its shape shows the class."); err != nil {

@@ -71,19 +71,17 @@ func weightsSection(m *model) []page.Section {
 			len(m.Weights)))
 	case m.Task == taskMetric:
 		s.Text = append(s.Text,
-			"The model is a metric, a matrix. Its diagonal tells how much a difference in a feature counts after the schema "+
-				"has scaled the features.")
+			"The model is the matrix of a metric. Its diagonal shows how much each scaled feature counts.")
 	default:
 		s.Text = append(s.Text,
-			"A score is the sum of all weights times their features, which the schema has scaled. A larger weight changes the "+
-				"scores more.")
+			"A score is the sum of weights times scaled features. A larger weight changes the scores more.")
 		if high := direction(m.Encoder.Schema()); high != "" && m.Pairs == nil {
 			s.Text = append(s.Text, "In scores, "+high+".")
 		}
 	}
 	if noise > 0 && length > 0 {
-		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: the vector of all weights has length %.4g. The noise in this "+
-			"vector has a root mean square length of about %.4g, which is public and is %.3g %% of the length of the vector.",
+		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: the weight vector has length %.4g. Its noise has "+
+			"length about %.4g (root mean square, public), which is %.3g %%.",
 			length, noise, 100*noise/length))
 		top := max(length, noise)
 		s.Tables = append(s.Tables, page.Table{Caption: "Signal and noise", Head: []string{"", "length", ""}, Rows: [][]page.Cell{
@@ -102,15 +100,14 @@ func weightsSection(m *model) []page.Section {
 func intervalWords(m *model, each float64) string {
 	switch {
 	case m.WeightErrors != nil:
-		return "Each 95 % interval is for one weight alone, in the model that minimises the released objective " +
-			"over the population. The intervals cover the noise and the sampling of the signed sum."
+		return "Each 95 % interval is for one weight of the population's minimiser of the released objective. It " +
+			"covers the noise and the sampling of the signed sum."
 	case each > 0:
-		return "Each 95 % interval covers the noise that was added to its weight. The sampling of the records is not " +
-			"covered: \"dyad train --algorithm moments --set intervals\" releases intervals that do."
+		return `The 95 % intervals cover the noise of each weight, but not the sampling of the records. "dyad ` +
+			`train --algorithm moments --set intervals" covers both.`
 	}
-	return "There are no intervals: this algorithm adds noise to the numbers that the weights are computed from " +
-		"(below), and not to the weights. \"dyad train --algorithm moments --set intervals\" releases intervals; " +
-		"without them do not take a single weight, or its sign, for a finding."
+	return `There are no intervals, so do not interpret a single weight or its sign. "dyad train --algorithm ` +
+		`moments --set intervals" gives intervals.`
 }
 
 // weightTable returns a table of the largest weights. The 95 % intervals come from standard errors, or from
@@ -132,7 +129,7 @@ func weightTable(m *model, noise float64) page.Table {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(weights[b]), math.Abs(weights[a])) })
 	t := page.Table{Caption: "Weights, the largest first", Head: []string{"feature", "weight", "95 % interval", ""}}
 	if len(order) > mostWeights {
-		t.Caption += fmt.Sprintf(" (%d of %d; the model file has all)", mostWeights, len(order))
+		t.Caption += fmt.Sprintf(" (%d of %d; all weights are in the model file)", mostWeights, len(order))
 		order = order[:mostWeights]
 	}
 	z := math.Sqrt2 * math.Erfinv(defaultConfidence)
@@ -202,9 +199,9 @@ func (d document) verdict() (says, class string) {
 	case x.Low <= 0.5:
 		return says + "By these figures the model may be no better than a coin.", "short"
 	case x.High-x.Low > usefulWidth:
-		return says + "The scores order records better than a coin does. How much better is not known well; to find out, " +
+		return says + "The scores order records better than a coin does. To learn how much better, " +
 			"evaluate more records, or " +
-			"spend a larger epsilon on it.", "short"
+			"spend a larger epsilon.", "short"
 	}
 	return says + "The scores order records better than a coin does.", "enough"
 }
@@ -237,8 +234,8 @@ func (d document) schedule() page.Section {
 		return s
 	}
 	if d.recomputed() { // the report also has numbers that were not verified
-		s.List, s.Text = nil, []string{"All numbers here come from the plan and are public. The checker has " +
-			"recomputed the numbers that follow from other numbers."}
+		s.List, s.Text = nil, []string{"All numbers are from the plan and are public. The checker recomputed the " +
+			"derived numbers."}
 		var plan bytes.Buffer
 		if json.Compact(&plan, d.model.Plan) == nil { // the plan may span several lines in a file
 			text = plan.Bytes()
@@ -297,7 +294,7 @@ var planWords = map[string]string{
 	"problem: loss: formula": "formula of the loss", "problem: loss: params: m": "its parameter m",
 	"problem: loss: definition": "the loss in full", "problem: constants: lipschitz": "largest slope of a pair (G)",
 	"problem: constants: smoothness":    "largest curvature of a pair (L)",
-	"problem: constants: pair diameter": "largest change of the slope of a pair by one record (Dg)",
+	"problem: constants: pair diameter": "largest change of a pair's slope by one record (Dg)",
 	"problem: constants: convex":        "the loss is convex",
 	"problem: constants: origin":        "these constants were", "problem: method": "how pairs are summed",
 	"problem: mean error": "rounding of a mean", "schedule: steps": "steps", "schedule: step size": "length of a step",
@@ -306,7 +303,7 @@ var planWords = map[string]string{
 
 // releasedRows returns the table of the releases of a recorded plan.
 func releasedRows(objects []json.RawMessage) (page.Table, bool) {
-	t := page.Table{Caption: "Releases", Head: []string{"release", "theorem", "one unit moves it by at most",
+	t := page.Table{Caption: "Releases", Head: []string{"release", "theorem", "largest change by one unit",
 		"noise", "times"}}
 	for _, o := range objects {
 		var r struct {

@@ -15,7 +15,7 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 	claim := algorithms.Stated(r.Unit, r.Epsilon, r.Delta, r.Mu)
 	s := page.Section{ID: "claim", Title: "The claim, and the attack on it", Text: []string{
 		"The claim: " + claim.Sentences("the release")[0],
-		fmt.Sprintf("The attack proves that epsilon is at least %.6g, with confidence %g; the claim is %.6g at delta = "+
+		fmt.Sprintf("The attack proves epsilon >= %.6g (confidence %g); the claim is epsilon = %.6g at delta = "+
 			"%.6g. Verdict: %s.", r.LowerBound, r.Confidence, r.Epsilon, r.Delta, auditVerdict(r)),
 		"Two data sets are made that differ in " + r.Unit +
 			". From the released values, the attack guesses which of the two data sets was used. No data file is " +
@@ -42,7 +42,7 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 // curvePage writes the page of a curve on public data.
 func (a *app) curvePage(out *files.Output, r curveResult, figures []experiment.Figure) error {
 	s := page.Section{ID: "curve", Title: "Utility against epsilon",
-		Text: []string{"Means over splits of public data; the noise is seeded. Do not use these figures to choose " +
+		Text: []string{"Means over splits of public data, with seeded noise. Do not use these figures to choose " +
 			"options for private data of the same people."}}
 	for _, f := range figures {
 		if err := drawn(&s, f, "The numbers are in the table."); err != nil {

@@ -139,7 +139,7 @@ func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 		{"train", "--exact-figures", "--holdout", "0.3", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report", "p.html"},
 		{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures", "--report", "p.html"},
 	} {
-		ends(t, dir, exitInput, "exact figures of private records", args...)
+		ends(t, dir, exitInput, "would release exact private figures", args...)
 	}
 	ends(t, dir, exitInput, "with --out", append([]string{"online", "--records", "64", "--every", "16", "--state", "s.state", "--report", "p.html"}, data...)...)
 	if after, _ := os.ReadFile(ledger); string(after) != string(before) {

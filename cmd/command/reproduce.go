@@ -20,9 +20,9 @@ type reproduceCmd struct {
 	Item      string `arg:"" optional:"" help:"Table or figure, such as table4, or a part of one, such as table4-pure. Default: all of the paper."`
 	List      bool   `help:"Print for each item whether it is reproduced, which data are missing, and how long it takes."`
 	PagesOnly bool   `help:"Write the pages of existing results; run nothing."`
-	Quick     bool   `help:"Run the first data set, size and epsilon of each plan once, in seconds, to see that it works. Give it a folder of its own."`
-	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone of the repository, else reproduce; reproduce-quick with --quick."`
-	Pages     string `placeholder:"DIR" help:"Folder of the pages. Default: docs, for whole papers in a clone without --quick; else the folder of the results. If one item is run, its page begins with it."`
+	Quick     bool   `help:"Test: run only the first data set, size and epsilon of each plan, once, in seconds. Use a separate --out."`
+	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone, otherwise reproduce; with --quick, reproduce-quick."`
+	Pages     string `placeholder:"DIR" help:"Folder of the pages. Default: docs in a clone, for whole papers without --quick; else the folder of the results."`
 	Splits    int    `positive:"" help:"Run the first splits only; the others can be run later."`
 	Parallel  int    `positive:"" default:"1" help:"Number of training sets processed at a time."`
 	cacheFlag

@@ -41,12 +41,14 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			code = end.code
 		default:
 			if p.IsFault() {
-				fail(a.stderr, "dyad: a mapped file, such as a pack, was cut short while it was in use, or its disk failed; restore the file")
+				fail(a.stderr, "dyad: a mapped file, such as a pack, was shortened during use, or its disk failed; "+
+					"restore the file")
 			} else {
 				fail(a.stderr, "dyad: internal error, please report it: %v", p)
 			}
 			if a.run != "" {
-				fail(a.stderr, "dyad: run %s is charged; the same command with --resume %s continues it, or saves its model, at no further cost", a.run, a.run)
+				fail(a.stderr, "dyad: run %s is charged; the same command with --resume %s continues it at no "+
+					"further cost", a.run, a.run)
 			}
 			code = exitFailure
 		}

@@ -35,7 +35,7 @@ var sections = []section{
 	{ofRun, "Trials:", "runs time", "black-box canaries worst-start person-rows choose-interactions"},
 	{ofRun, "Server:", "server listen protocol cert key ca token tokens memory",
 		"host check poll beat messages-per-second max-connections"},
-	{computed, "Device; rounding depends on it, and so does the noise that covers rounding:", "device store", "precision"},
+	{computed, "Device; rounding, and the noise that covers rounding, depend on it:", "device store", "precision"},
 	{computed, "Performance; results and guarantees do not depend on it:", "workers parallel team part merge",
 		"team-deadline part-out retry checkpoint-every"},
 	{ofRun, charge, "ledger data-id yes resume seed", ""},

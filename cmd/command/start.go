@@ -42,8 +42,8 @@ func (c *startCmd) Run(a *app) error {
 	}
 	ask := a.atTerminal()
 	if !ask && c.Answers == "" {
-		a.note("dyad: no questions are asked, because standard input and standard error are not both a terminal; give the " +
-			"answers that you know with --answers FILE")
+		a.note("dyad: standard input and standard error are not both a terminal, so no questions are asked; use " +
+			"--answers FILE")
 	}
 	d, err := c.draft(a, ask)
 	if err != nil {

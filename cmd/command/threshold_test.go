@@ -89,7 +89,7 @@ func TestPredictPrintsClasses(t *testing.T) {
 		"ends in .csv":             {"predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--out", "s.npy"},
 		"belong to another model":  {"predict", "other.json", "--data", "patients.csv", "--threshold", "t.json"},
 		"no threshold":             {"predict", "m.json", "--data", "patients.csv", "--threshold", "f.json"},
-		"neither a score such as":  {"predict", "m.json", "--data", "patients.csv", "--threshold", "much"},
+		"want a score such as":     {"predict", "m.json", "--data", "patients.csv", "--threshold", "much"},
 		"finite":                   {"predict", "m.json", "--data", "patients.csv", "--threshold", "inf"},
 		"it has no threshold":      {"threshold", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--out", "x.json"},
 		"set it with --aim":        {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--aim", "sensitivity", "--out", "x.json"},

@@ -25,7 +25,7 @@ import (
 
 // trackFlag is the flag that requests a run folder.
 type trackFlag struct {
-	Track string `placeholder:"DIR" help:"Also write the run for an experiment tracker: a folder of runs as MLflow keeps it (mlruns), with params, metrics and artifacts. Its only figures of private data are charged releases."`
+	Track string `placeholder:"DIR" help:"Also write an MLflow run folder (mlruns). Figures of private data in it are charged releases."`
 }
 
 // checkTrack makes sure, before anything is charged, that the folder can be written.

@@ -109,8 +109,8 @@ func TestRunFolder(t *testing.T) {
 		"cannot be made":               append([]string{"train", "--out", "n.json", "--track", "taken"}, data...),
 		"--track cannot be made":       append([]string{"pairs", "train", "--density", "2", "--degree-cap", "6", "--out", "n.json", "--track", "taken"}, data...),
 		"the folder of --track cannot": {"evaluate", "m.json", "--data", "patients.csv", "--epsilon", "1", "--track", "taken"},
-		"exact figures":                append([]string{"train", "--out", "n.json", "--holdout", "0.3", "--exact-figures", "--track", "runs"}, data...),
-		"run folder":                   {"evaluate", "m.json", "--data", "patients.csv", "--exact-figures", "--track", "runs"},
+		"exact private figures":        append([]string{"train", "--out", "n.json", "--holdout", "0.3", "--exact-figures", "--track", "runs"}, data...),
+		"or --track would release":     {"evaluate", "m.json", "--data", "patients.csv", "--exact-figures", "--track", "runs"},
 		"--plan and --track exclude":   {"evaluate", "m.json", "--plan", "-n", "64", "--epsilon", "1", "--track", "runs"},
 	} {
 		ends(t, dir, exitInput, want, args...)

@@ -93,8 +93,8 @@ func (c *trainCmd) Run(a *app) error {
 		}
 		c.noteDevice(a, &problem)
 		if p.delta*float64(problem.N) > 1 && !r.Public {
-			p.ask = append(p.ask, fmt.Sprintf("delta is %g, which is above 1/n. A run with such a delta is "+
-				"charged, although this delta allows a mechanism that sometimes publishes a whole record", p.delta))
+			p.ask = append(p.ask, fmt.Sprintf("delta is %g, which is above 1/n; such a delta allows a mechanism "+
+				"that sometimes publishes a whole record", p.delta))
 		}
 		if s := plan.Seconds(); s > longSeconds {
 			p.ask = append(p.ask, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s)))
@@ -162,9 +162,8 @@ func (c *trainCmd) heldPlan(r *trainResult, ready preparedRun) (*lib.FigurePlan,
 }
 
 // errNoExact is the error for a page, or a run folder, with exact private figures.
-var errNoExact = badInput("a page and a run folder are releases, and exact figures of private records must not be " +
-	"released; leave out --exact-figures, or leave out --report and --track; to draw private figures, use --epsilon or " +
-	"--holdout-epsilon")
+var errNoExact = badInput("--report or --track would release exact private figures; use --epsilon or " +
+	"--holdout-epsilon instead of --exact-figures")
 
 // page returns the page of a training.
 func (r *trainResult) page(m *model, held *lib.Data, planned privacy.Guarantee) (d document, err error) {

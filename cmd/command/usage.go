@@ -111,8 +111,8 @@ func valueOfFlag(args []string, argument string) string {
 }
 
 // otherRows tells how a model is measured on records that did not train it.
-const otherRows = "--holdout F keeps a share of the records for figures; dyad evaluate MODEL --data FILE " +
-	"measures a model on the records of another file"
+const otherRows = "--holdout F keeps records for figures; dyad evaluate MODEL --data FILE uses the records of " +
+	"another file"
 
 // notFlags maps flags of other programs to the way in which Dyad provides their function.
 var notFlags = map[string]string{
@@ -168,15 +168,14 @@ func arguments(command, argument string) string {
 	case "dyad data schema", "dyad start":
 		return fmt.Sprintf("unexpected argument %s; is it the outcome? Then %s FILE --label %s", argument, command, argument)
 	case "dyad export":
-		return fmt.Sprintf("unexpected argument %s; name the file to write with -o %s, and its format with a flag "+
-			"such as --onnx", argument, argument)
+		return fmt.Sprintf("unexpected argument %s; write -o %s, and name the format with a flag such as --onnx", argument, argument)
 	case "dyad ledger":
 		switch argument {
 		case "list", "ls", "print":
 			return "there is no dyad ledger " + argument + "; dyad ledger show lists what was spent"
 		case "reset", "delete", "clear", "remove":
-			return "what was released stays spent, so no command takes a charge out of a ledger (docs/ledger.md); give the " +
-				"data of other people a data id of their own with --data-id"
+			return "no command removes a charge, because a release cannot be undone (docs/ledger.md); for other " +
+				"people's data, use another --data-id"
 		}
 	case "dyad data":
 		if info, err := os.Stat(argument); err == nil && !info.IsDir() {
@@ -214,7 +213,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 			if f := flagOf(parse, m[1]); f != nil && (f.Tag.Has("positive") || strings.Contains(f.Name, "epsilon")) {
 				return fmt.Sprintf("%s is %s, want %s above 0", pick(f.Short != 0, "-"+string(f.Short), m[1]), m[3], what)
 			}
-			return fmt.Sprintf("%s is %s, want %s that is not negative; to give a negative value, write %s=%s", m[1], m[3],
+			return fmt.Sprintf("%s is %s, want %s of at least 0; write a negative value as %s=%s", m[1], m[3],
 				strings.TrimSuffix(what, " that is not negative"), m[1], m[3])
 		}
 		return fmt.Sprintf("%s is %q, want %s%s", m[1], m[3], what, inPlainNumbers(m[3], m[2] != "float"))
@@ -223,14 +222,13 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		first := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 		switch info, err := os.Stat(m[1]); {
 		case slices.Contains(args, "--help"): // the same as "dyad help NAME"
-			return fmt.Sprintf("there is no help on %s; \"dyad --help\" lists the commands, and \"dyad help words\" and \"dyad "+
-				"help choosing\" explain the terms and the choices", m[1])
+			return fmt.Sprintf(`there is no help on %s; see "dyad --help", "dyad help words" or "dyad help choosing"`, m[1])
 		case m[2] != "":
 		case known && first >= 0 && args[first] == m[1]:
 			return fmt.Sprintf("there is no command %s; dyad %s does that", m[1], name)
 		case err == nil && !info.IsDir() && slices.Contains(args, "--data"):
-			return fmt.Sprintf("%s is a second file after --data; write a pattern in quotes, such as --data 'part-*.csv', so "+
-				"that the shell leaves it alone, or --data before each file", m[1])
+			return fmt.Sprintf("%s is a second file after --data; quote a pattern (--data 'part-*.csv'), or write "+
+				"--data before each file", m[1])
 		case arguments(command, m[1]) != "":
 			return arguments(command, m[1])
 		case err == nil && !info.IsDir() && command != "dyad" && (parse == nil || flagOf(parse, "--data") == nil):
@@ -242,7 +240,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		case err == nil && !info.IsDir():
 			return fmt.Sprintf("there is no command %s; to begin with a data file of your own, run dyad start %s", m[1], m[1])
 		case command != "dyad" && valueOfFlag(args, m[1]) != "":
-			return fmt.Sprintf("unexpected argument %s, because %s before this argument takes only one value", m[1],
+			return fmt.Sprintf("unexpected argument %s after %s; a flag takes only one value", m[1],
 				valueOfFlag(args, m[1]))
 		case command == "dyad":
 			return fmt.Sprintf("there is no command %s", m[1])

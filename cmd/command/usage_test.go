@@ -23,7 +23,7 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 		{"ledger init x --cap 3", "dyad: unknown flag --cap\nRun \"dyad ledger init --help\" for usage"},
 		{"predict", "Run \"dyad predict --help\" for usage"},
 		{"lab audit moments --set guesses=3", "--set canaries=M/K"},
-		{"baseline --dim 3", "a network is always trained with noise, so it has no baseline"},
+		{"baseline --dim 3", "a network has no baseline"},
 		{"train --data patients.csv --schema patients.yaml --out nowhere/m.json", "create it first"},
 	} {
 		ends(t, dir, exitInput, c.want, strings.Fields(c.args)...)

@@ -19,7 +19,7 @@ type verifyCmd struct {
 	Model     string `arg:"" help:"Model file, or another release of a charged run (clusters, figures or a curve)."`
 	Key       string `placeholder:"KEY" help:"Public key of the run's ledger, or a file with the key. The owner of the key must have signed MODEL."`
 	Signature string `needs:"key" why:"it is checked with the public key of its owner" placeholder:"FILE" help:"Signature of the file (default: MODEL.minisig)."`
-	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run: also check its chain, the charge of the plan and the one release of this file."`
+	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run. Also check that it is intact, with one charge and one release."`
 }
 
 // Run verifies a file and prints the verdict.
@@ -41,7 +41,7 @@ func (c *verifyCmd) Run(a *app) error {
 	}
 	if err != nil && signature != "" && c.Ledger == "" { // the file may hold figures or a curve
 		r := judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered,
-			Why: "the file is not a model, so only its signature is checked"}, Signature: signature}
+			Why: "the file is not a model; only its signature is checked"}, Signature: signature}
 		return a.emit(r, fmt.Sprintf("signature  %s\nnot known  %s\n", signature, r.Why))
 	}
 	unplanned := false
@@ -53,8 +53,8 @@ func (c *verifyCmd) Run(a *app) error {
 	}
 	r := judgement{Verdict: checker.Check(text), Signature: signature}
 	if unplanned && c.Ledger != "" {
-		r.Ledger = "not compared: the file has no plan, because it follows from another release, needed no charge, " +
-			"or was written by an earlier version"
+		r.Ledger = "not compared: the file has no plan, because it needed no charge of its own or is from an " +
+			"earlier version"
 	} else if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
 		if r, err = r.compared(m, text, head, c.Ledger, false); err != nil {
 			return err
@@ -99,7 +99,8 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 	name := cmp.Or(c.Signature, files.SignatureOf(c.Model))
 	sig, err := files.ReadSmall(name, ledger.MaxSignature)
 	if err != nil {
-		return "", "", badInput("the signature of %s cannot be read: %v; ask its owner for it, or name it with --signature",
+		return "", "", badInput("the signature of %s cannot be read: %v; name its file with --signature, or ask "+
+			"the owner of the key",
 			c.Model, err)
 	}
 	if unread != nil {
@@ -111,11 +112,10 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 		case m == nil:
 			err = errors.New("it is not a file of JSON")
 		case s.Seeded:
-			err = errors.New("the owner of the key signed that the noise of this file comes from a seed, so the " +
-				"guarantee of this file does not hold")
+			err = errors.New("the signature states that the noise is seeded, so the guarantee does not hold")
 		case strings.Contains(s.Guarantee, algorithms.BoundsFromData):
-			err = errors.New("the owner of the key signed that ranges were taken from the data, so the guarantee " +
-				"of this file does not hold")
+			err = errors.New("the signature states that ranges were taken from the data, so the guarantee does not " +
+				"hold")
 		default:
 			err = s.About(m.Run, m.DataID, m.Guarantee.Unit, m.Guarantee.String(), algorithms.RecordHash(m.Plan))
 		}
@@ -123,9 +123,9 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 	if err != nil {
 		return "", "", refusedFile(c.Model, err)
 	}
-	again := pick(s.ReleasedBy != "", fmt.Sprintf("; released again by run %s, whose own cost is not in these numbers",
+	again := pick(s.ReleasedBy != "", fmt.Sprintf("; released again by run %s (its cost is not included)",
 		s.ReleasedBy), "")
-	return fmt.Sprintf("the owner of key %s signed this file: run %s on %s, %s%s; head %s", key, s.Run, s.DataID,
+	return fmt.Sprintf("key %s signed this file: run %s, data id %s, %s%s; ledger head %s", key, s.Run, s.DataID,
 		cmp.Or(s.Guarantee, "no guarantee"), again, s.Head), s.Head, nil
 }
 

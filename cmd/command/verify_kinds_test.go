@@ -20,7 +20,7 @@ func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 	dir := clinic(t, 60)
 	mustRun(t, dir, strings.Fields("online --records 60 --every 20 --state s --out m.json --ledger l.jsonl"+private)...)
 	m := must.Get(readModel("m.json"))(t)
-	ends(t, dir, exitOK, "one charge of this plan. For a stream, a ledger stores no hash of the model file", "verify", "m.json", "--ledger", "l.jsonl")
+	ends(t, dir, exitOK, "one charge of this plan, but no hash of a stream's model file", "verify", "m.json", "--ledger", "l.jsonl")
 	run, id, released, relation := m.Run, m.DataID, m.Guarantee.Released, m.Guarantee.Relation
 	for what, change := range map[string]func(){
 		"charges": func() { m.Run = strings.Repeat("A", len(run)) }, "data id": func() { m.DataID = "other" },
@@ -128,7 +128,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		m["plan"].(map[string]any)["problem"].(map[string]any)["radius"] = 2.
 	}
 	scores, distances := "--model mlp --hidden 2 --steps 3", "--model mlp --hidden 2 --task metric --dim 2 --steps 3 --similarity distance --loss square"
-	lossOf, kindOf := "the loss of a network, its parameters", "the kind of a network and its other fields"
+	lossOf, kindOf := "the loss of a network, its parameters", "the kind of a network and its fields hidden, parts and layers"
 	stream := "online --records 200 --every 20 --state "
 	evaluation := "evaluate descent.json --mean-loss"
 	descent := verifiable(t, dir, "descent", verified["descent"])
@@ -212,7 +212,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		{"the rounding error of mean-gradient", scores, network("seed", 1., 4, 4, func(m map[string]any) { // neighbours share no errors of networks
 			m["plan"].(map[string]any)["problem"].(map[string]any)["mean_error"] = 0x1p-20
 		})},
-		{"or is a count with a fraction", scores, network("dim", 1.4, 4, 4)},
+		{"a whole number if it is a count", scores, network("dim", 1.4, 4, 4)},
 		{kindOf, scores, network("kind", "MLP", 4, 4, parts)},
 		{kindOf, scores, network("kind", nil, 4, 4, parts)},
 		{kindOf, scores, network("hidden", nil, 4/(1+math.Exp(-8)), 4/(1+math.Exp(-8)), linear)}, // 32 units to a reader

@@ -292,7 +292,7 @@ func TestVerifyRefusesContradictions(t *testing.T) {
 	}
 	var m any
 	must.Do(t, json.Unmarshal(half, &m))
-	must.Contain(t, checker.Check(sealed(t, m)).Why, "a count with a fraction")
+	must.Contain(t, checker.Check(sealed(t, m)).Why, "a whole number if it is a count")
 }
 
 // A run in an archive is verified through it; without the archive nothing is known, and another archive is damage.

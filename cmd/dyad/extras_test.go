@@ -99,7 +99,7 @@ func TestNetworksOfFiles(t *testing.T) {
 		"train --out x.json --task metric --precision fp32" + private:                                 "float64",
 		"pairs plan -n 60 -d 12 --density 2 --degree-cap 4 --loss infonce --model net.yaml --delta 0": "delta > 0",
 		"pairs plan -n 60 -d 12 --tuple 4 --loss npair --model net.yaml --hidden 3":                   "--hidden is for --model mlp",
-		"pairs plan -n 60 -d 12 --density 2 --degree-cap 4 --model net.yaml":                          "learns from tuples",
+		"pairs plan -n 60 -d 12 --density 2 --degree-cap 4 --model net.yaml":                          "needs --tuple",
 		"plan -n 60 -d 5 --model net.yaml":                                                            "takes 12 features, but the records have 5",
 		"local simulate -n 2000 --model net.yaml":                                                     "--model",
 		"search --models m.json,second.json --data r.csv --schema s.yaml --ledger l.jsonl -o b.json":  "linear models",

@@ -75,7 +75,7 @@ func (n node) num(path string) float64 {
 	refuse(!ok || x < 0 || x != math.Trunc(x) &&
 		strings.Contains(" records max_rows_per_person features dim rows cols size number steps schedule.steps levels group "+
 			"batch batches epochs classifiers horizon burn_in buffer ", " "+path+" "),
-		"%s is missing, is not a number of at least 0, or is a count with a fraction", path)
+		"%s must be a number of at least 0, and a whole number if it is a count", path)
 	return x
 }
 
@@ -163,16 +163,14 @@ func covered(m, p node) []node {
 	} else if network {
 		formats = map[bool]string{true: "dyad-model/2"}[theorems[p.text("algorithm")] == "mean-gradient"]
 	}
-	pass(p.value == nil, "the model has no plan, because its training charged no budget, or because it was trained "+
-		"on a stream or on messages of users")
+	pass(p.value == nil, "the model has no plan: it comes from a run without a charge, a stream or users' messages")
 	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" ||
 		!slices.Contains(strings.Fields(formats), m.text("format")),
 		"this checker does not know the format of the model or of the plan, or networks from this kind of run")
 	pass(len(allowed) == 0, "this checker does not recompute the theorem of the algorithm")
 	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil,
 		map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold",
-			false: "the schema was made from the data, and its draft was missing, so it is unknown whether its ranges come " +
-				"from the data"}[p.get("draft_away") == nil])
+			false: "the draft of the schema was missing, so its ranges may come from the data"}[p.get("draft_away") == nil])
 	pass(strings.Contains(m.text("guarantee.warnings"), "noise is not secret"), "its noise came from a seed")
 	pass(alone(p) && p.get("mode") != "certified", "the noise follows the formula of a paper")
 	pass(p.get("budget.epsilon") == 0., "an earlier version did not record its budget")
@@ -184,11 +182,11 @@ func covered(m, p node) []node {
 	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) ||
 		!alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil ||
 			p.get("schedule.update") != nil && !network),
-		"its schedule does not have 1 to 10^7 equal steps, or it averages only some of the iterates")
+		"its steps are unequal, or not 1 to 10^7, or only some iterates are averaged")
 	for _, r := range releases {
 		pass(!slices.Contains(allowed, r.text("certificate.theorem")) ||
 			(r.get("noise") == nil) != (r.text("certificate.theorem") == "pair-choice"),
-			"this checker does not recompute the certificate of one of the releases")
+			"this checker does not recompute the certificate of every release")
 	}
 	return releases
 }
@@ -199,7 +197,7 @@ func chosen(releases []node) (pairs float64) {
 		if r.text("certificate.theorem") == "pair-choice" {
 			count := r.num("event.count")
 			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8 || count != math.Trunc(count),
-				"a plan must choose 1 to 8 pairs of columns, only once, and between two releases with noise")
+				"a plan may choose pairs of columns only once: 1 to 8 pairs, between two releases with noise")
 			pairs = count
 		}
 	}
@@ -264,7 +262,7 @@ func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	e, sensitivity := r.at("event"), r.num("certificate.sensitivity")
 	// sections 6.3 and 11.22: a choice is mu-GDP for the mu of half of its epsilon
 	if r.text("certificate.theorem") == "pair-choice" {
-		same("the sensitivity of the scores and the event of a choice", []any{sensitivity, e.get("kind")},
+		same("the sensitivity and the kind of event of a choice", []any{sensitivity, e.get("kind")},
 			[]any{2 * max(1, r.num("certificate.numbers.levels")), "bounded-range"})
 		mu := pureMu(e.num("epsilon") / 2)
 		return add(squares, mul(mul(mu, mu), real(e.num("count")))), pure

@@ -123,7 +123,7 @@ func stream(x, pr node) *big.Float {
 // Each step increases the distance of two states, which is at most D, by at most s, and contracts
 // it by c.
 func hidden(r node, s, c, diameter *big.Float, steps int) *big.Float {
-	refuse(c.Cmp(real(1)) > 0, "a step with hidden iterates multiplies distances by %v, which is more than 1", c)
+	refuse(c.Cmp(real(1)) > 0, "a step with hidden iterates multiplies distances by %v, want at most 1", c)
 	for key, number := range map[string]*big.Float{"gap": s, "contraction": c, "diameter": diameter} {
 		above("the event's "+key, r.num("event."+key), number, rounding)
 	}
@@ -227,7 +227,7 @@ func claims(m, p node, releases []node) {
 	}
 	for name, row := range measured {
 		refuse(m.get("figures."+fmt.Sprint(row[2])) != nil && !slices.Contains(names, name),
-			"the file states the figure %v, but has no release from which it follows (%s)", row[2], name)
+			"the file states the figure %v, but has no release for it (%s)", row[2], name)
 	}
 	what := map[string]string{
 		"k-means": fmt.Sprintf("numbers and sums of the records of %v clusters, %d times", x.get("clusters"),
@@ -327,8 +327,8 @@ func statement(m, p, pr, r node) Verdict {
 			"evaluation": "these figures were"}[p.text("algorithm")], what)
 	} else {
 		kernel = fmt.Sprintf(" (kernel %s)", pr.text("method"))
-		units = fmt.Sprintf("that there were n = %v units, with features of norm at most %v and labels up to %v in "+
-			"magnitude, and that these bounds were not taken from the data%s", pr.num("records"), pr.get("norm_bound"),
+		units = fmt.Sprintf("that there were n = %v units with feature norms up to %v and label sizes up to %v, "+
+			"and that these bounds were not taken from the data%s", pr.num("records"), pr.get("norm_bound"),
 			pr.get("label_bound"), map[bool]string{true: ", and that the network processes each record by itself"}[ofNetwork(m, p).value != nil])
 	}
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) &&
@@ -340,13 +340,13 @@ func statement(m, p, pr, r node) Verdict {
 	}
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
-		Statement: fmt.Sprintf("%s released with noise; by the theorem of docs/theory.md section %s, this noise "+
-			"gives (%s, %v)-differential privacy for %s (%s), if the records' bounds, n and the execution are as stated",
+		Statement: fmt.Sprintf("%s released with noise; docs/theory.md section %s proves (%s, %v)-differential "+
+			"privacy for %s (%s), if the bounds, n and the execution are as stated",
 			what, sections, epsilon, p.get("budget.delta"), g.text("unit"), g.text("relation")),
 		Unknown: []string{
 			units,
-			fmt.Sprintf("that the program ran as its plan says, that its rounding errors were at most the stated "+
-				"errors%s, and that it released nothing else", kernel),
+			fmt.Sprintf("that the program followed its plan, released nothing else and kept to the stated rounding "+
+				"errors%s", kernel),
 			"that the noise was drawn exactly and kept secret, and that this run made the weights",
 			"how much privacy budget other runs spent on the same people; the ledger has the total",
 		},

@@ -44,7 +44,7 @@ type part struct{ size, radius float64 }
 // "A by intervals").
 func parts(n node, norm float64) (all []part, reach float64) {
 	kind, _ := n.get("kind").(string)
-	same("the kind of a network and its other fields",
+	same("the kind of a network and its fields hidden, parts and layers",
 		[]any{kind > "", strings.EqualFold(kind, "mlp"), n.get("hidden") != nil, n.get("parts") == nil,
 			n.get("layers") != nil}, []any{true, kind == "mlp", kind == "mlp", kind == "mlp", kind == "layers"})
 	if kind != "mlp" {
@@ -145,7 +145,7 @@ func networkWeights(m, n, pr node) {
 		above("the radius of a part of the network", p.radius*(1+1e-6), real(min(length, 1e300)), math.MaxFloat64)
 		weights = weights[int(p.size):]
 	}
-	same("the number of weights beyond those of the network", len(weights), 0)
+	same("the number of weights outside the network", len(weights), 0)
 	above("the radius of all balls", pr.num("radius"), real(math.Sqrt(sum)*(1-1e-12)), slack)
 	same("the number of features, the smoothness or the convexity", []any{n.get("features"), nil, false},
 		[]any{pr.get("features"), pr.get("constants.smoothness"), pr.get("constants.convex")})

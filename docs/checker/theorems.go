@@ -100,7 +100,7 @@ func grouped(pr node) [3]*big.Float {
 		records, largest, all = records+size*number, max(largest, size), add(all, real(size, max(0, size-1), number))
 		part, weight = max(part, math.Ceil(size/parts)), weight+number*(size-parts)/2
 	}
-	same("the number of records and of records in query groups", n, records)
+	same("the number of records in all and in query groups", n, records)
 	return [3]*big.Float{quo(real(2, largest-1), all), real(part), real(weight)}
 }
 
@@ -138,7 +138,7 @@ func certificate(p, pr, r node) *big.Float {
 		length := add(real(radius), mul(eta, add(real(pr.num("constants.lipschitz")), mul(alpha, real(radius)))))
 		least := add(mul(eta, real(pr.num("mean_error"))), mul(real(6*0x1p-53), length))
 		refuse(real(rho).Cmp(least) < 0,
-			"the rounding error %v of an update is less than the errors of its gradient and its sums together", rho)
+			"the stated rounding error %v of an update is too small for its arithmetic", rho)
 		shrink, stretch := sub(real(1), mul(eta, alpha)), sub(mul(eta, add(L, alpha)), real(1))
 		c := larger(larger(shrink, neg(shrink)), larger(stretch, neg(stretch)))
 		move, delta, sum, diameter := add(mul(mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))), eta),
@@ -174,7 +174,7 @@ func certificate(p, pr, r node) *big.Float {
 		exact, least = joint(real(clip), mul(real(x.num("scale")), square)), n*clip
 	case "group-moments": // section 11.20
 		refuse(grouped(pr)[1].Cmp(real(x.num("group"))) != 0,
-			"the largest part of a query group is stated as %v records, but the groups give %v", x.num("group"), grouped(pr)[1])
+			"the largest part of a query group is stated as %v records, but is %v", x.num("group"), grouped(pr)[1])
 		exact = mul(sub(real(1), quo(real(1), real(x.num("group")))), joint(real(clip), mul(real(x.num("scale")), square)))
 		least, _ = mul(grouped(pr)[2], real(clip)).Float64()
 	case "class-moments": // section 11.6

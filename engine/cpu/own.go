@@ -43,8 +43,7 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 			"Auto or Direct", engine.ErrUnsupported, p.Loss.Name())
 	}
 	if p.ByPerson() {
-		return nil, fmt.Errorf("%w: loss %q is neither a function of scores nor of a metric, so its pairs cannot be "+
-			"summed over the rows of persons", engine.ErrUnsupported, p.Loss.Name())
+		return nil, fmt.Errorf("%w: records of persons need a loss of scores or of a metric; loss %q is neither", engine.ErrUnsupported, p.Loss.Name())
 	}
 	if b.Float32 {
 		return nil, fmt.Errorf("%w: the pairs of loss %q cannot be computed in float32", engine.ErrUnsupported, p.Loss.Name())
@@ -58,14 +57,12 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	}
 	enforced := c.Origin == engine.Clipped || c.Origin == engine.ClippedTerms
 	if enforced && c.PairDiameter < 2*c.Lipschitz*(1-0x1p-40) {
-		return nil, fmt.Errorf("cpu: loss %q enforces its constants by clipping and states Dg = %g, but clipping "+
-			"terms to norm G = %g proves only Dg = 2 G; state Dg = 2 G, or state that the constants are Proved or "+
-			"Asserted", p.Loss.Name(), c.PairDiameter, c.Lipschitz)
+		return nil, fmt.Errorf("cpu: loss %q states Dg = %g, but clipping to norm G = %g proves only 2 G; state Dg "+
+			"= 2 G", p.Loss.Name(), c.PairDiameter, c.Lipschitz)
 	}
 	if !math.IsInf(c.Smoothness, 1) {
-		return nil, fmt.Errorf("%w: loss %q states the smoothness constant L = %g, but the rounding error of its "+
-			"gradient is not known, so L cannot certify a descent; return L = +Inf and use an algorithm that adds "+
-			"noise to every gradient", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
+		return nil, fmt.Errorf("%w: loss %q states L = %g, want +Inf; use an algorithm that adds noise to every "+
+			"gradient", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
 	}
 	length := p.Loss.ParamDim(p.D)
 	if length < 1 {

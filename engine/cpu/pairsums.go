@@ -53,8 +53,7 @@ const panelFloats = 1 << 18
 // this sum.
 func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	if b.Float32 {
-		return nil, fmt.Errorf("%w: the error of pairs of embeddings in float32 would grow with the number of "+
-			"records; leave out --precision, so that they are computed in float64", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: pairs of embeddings are computed only in float64; leave --precision out", engine.ErrUnsupported)
 	}
 	set, err := kernels.Select(b.Variant)
 	if err != nil {

@@ -91,8 +91,8 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 	case b.Method == Sorted:
 		k.method = Sorted
 	case b.Method == NearLinear && !k.fewLabels():
-		return nil, fmt.Errorf("%w: there may be %d different labels, but the near-linear method takes at most %d; "+
-			"set Problem.LabelValues or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
+		return nil, fmt.Errorf("%w: the problem allows %d labels, but NearLinear takes at most %d; set "+
+			"Problem.LabelValues or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
 	case b.Method == NearLinear && !expansion:
 		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g; use Direct",
 			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
@@ -102,8 +102,8 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 		k.method = k.cheapest(expansion && k.fewLabels(), pieces && k.sortedError() < k.smallError())
 	}
 	if k.method == Sorted && k.team != nil {
-		return nil, fmt.Errorf("%w: loss %q is summed in the order of all scores, so one process must hold all "+
-			"scores; in a team, use a loss that is analytic, such as logistic or square, or train in one process",
+		return nil, fmt.Errorf("%w: loss %q needs all scores in one process; in a team, use a loss that is "+
+			"analytic, such as logistic or square",
 			engine.ErrUnsupported, k.loss.Name())
 	}
 	k.planGrid()

@@ -22,8 +22,8 @@ type ScoreSums struct{ e *evaluator }
 func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	k, ok := planned.(*kernel)
 	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
-		return nil, fmt.Errorf("cpu: BindScores needs a kernel that was planned with Radius 1 for a score loss of "+
-			"one feature and %d records", r.Units())
+		return nil, fmt.Errorf("cpu: BindScores needs a kernel for a score loss with one feature, Radius 1 and %d "+
+			"records", r.Units())
 	}
 	p := k.problem // the scores take the place of the features
 	p.D, p.Bounds, p.NonZerosPerRow = r.Dim(), r.Bounds(), 0

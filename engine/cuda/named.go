@@ -44,8 +44,7 @@ func dataSheet(gpu string) (g named, ok bool) {
 }
 
 // ErrNamed is the error of computations on a GPU that was opened by OpenNamed, which is for plans only.
-var ErrNamed = errors.New("cuda: this GPU is only a name for plans and is not in this machine; name a GPU of this " +
-	"machine, such as cuda:0")
+var ErrNamed = errors.New("cuda: this GPU is only for plans; name a GPU of this machine, such as cuda:0")
 
 // OpenNamed returns the GPU with a name such as h200, for plans only: computations on the device fail with
 // ErrNamed. If the name is unknown, the error lists the known names.

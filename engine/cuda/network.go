@@ -100,18 +100,16 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 	net, ok := denseOf(p.Network)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%w: network %s cannot be computed on a GPU, which computes only networks of dense "+
-			"layers: networks of --model mlp, or of a file with dense layers and activations", engine.ErrUnsupported,
+		return nil, fmt.Errorf("%w: network %s cannot be computed on a GPU, which takes only dense layers and "+
+			"activations (such as --model mlp)", engine.ErrUnsupported,
 			p.Network.Name())
 	case b.Team != nil:
-		return nil, fmt.Errorf("%w: the GPUs of a team cannot compute networks, because they share only moments and "+
-			"near-linear sums", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: the GPUs of a team cannot compute networks; train without a team", engine.ErrUnsupported)
 	case p.Rows >= maxRecords:
 		return nil, fmt.Errorf("%w: there may be %d rows, but a GPU takes fewer than %d", engine.ErrUnsupported,
 			p.Rows, maxRecords)
 	case !(net.largest(p.Norm) <= mostNetwork):
-		return nil, fmt.Errorf("%w: numbers of up to %.3g of network %s are too large for a GPU, which computes "+
-			"them in float32", engine.ErrUnsupported, net.largest(p.Norm), net.name)
+		return nil, fmt.Errorf("%w: numbers up to %.3g of network %s are too large for float32 on a GPU", engine.ErrUnsupported, net.largest(p.Norm), net.name)
 	}
 	k := &networkKernel{dense: net, backend: b, rows: p.Rows}
 	for _, l := range k.layers {

@@ -62,7 +62,7 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, err
 	}
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: on a GPU, the rounding errors of loss %q over margins up to %.3g are not small",
+		return nil, fmt.Errorf("%w: the rounding errors of loss %q on a GPU are too large for margins up to %.3g",
 			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	}
 	return k, nil
@@ -115,8 +115,8 @@ func (k *kernel) planPairs() error {
 	exponent := math.Ceil(math.Log2(s.Slope * s.LabelSpan * (1 + 0x1p-20)))
 	for _, v := range []float64{s.Score, s.LabelSpan, math.Exp2(exponent)} {
 		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
-			return fmt.Errorf("%w: scores, labels or gradients of size %.3g cannot be used on a GPU, which computes "+
-				"pairs in float32; rescale the features or labels", engine.ErrUnsupported, v)
+			return fmt.Errorf("%w: scores, labels or gradients of size %.3g do not fit float32 on a GPU; rescale "+
+				"the features or labels", engine.ErrUnsupported, v)
 		}
 	}
 	k.unit, k.slopeError, k.instructions = math.Exp2(exponent), code.absError, len(code.lines)
@@ -146,7 +146,7 @@ func (k *kernel) planNearLinear() error {
 			engine.ErrUnsupported, k.loss.Name())
 	}
 	if k.problem.LabelLimit() > maxClasses {
-		return fmt.Errorf("%w: there may be %d different labels, but the near-linear method takes at most %d; set "+
+		return fmt.Errorf("%w: the problem allows %d labels, but NearLinear takes at most %d; set "+
 			"Problem.LabelValues or use Direct", engine.ErrUnsupported, k.problem.LabelLimit(), maxClasses)
 	}
 	size, q := loss.StripBound(k.scores.Margin, 0), k.problem.LabelLimit()
@@ -157,7 +157,7 @@ func (k *kernel) planNearLinear() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: loss %q has no expansion of at most %d terms over margins up to %.3g; use Direct",
+	return fmt.Errorf("%w: loss %q has no expansion in at most %d terms for margins up to %.3g; use Direct",
 		engine.ErrUnsupported, k.loss.Name(), maxTerms, k.scores.Margin)
 }
 
@@ -168,7 +168,7 @@ const mostPersons = 1 << 22
 // planPersons returns an error for problems that the kernels for persons do not support.
 func (k *kernel) planPersons() error {
 	if k.problem.ByPerson() && k.direct && k.problem.N > mostPersons {
-		return fmt.Errorf("%w: pairs of %d persons must be visited one by one, but a GPU does so for at most %d",
+		return fmt.Errorf("%w: a GPU cannot visit the pairs of %d persons one by one; it takes at most %d persons",
 			engine.ErrUnsupported, k.problem.N, mostPersons)
 	}
 	return nil
@@ -177,8 +177,8 @@ func (k *kernel) planPersons() error {
 // planTeam returns an error for sums that a team cannot share: sums within query groups that are all near-linear.
 func (k *kernel) planTeam() error {
 	if k.backend.Team != nil && len(k.problem.Groups) > 0 && !k.direct {
-		return fmt.Errorf("%w: the GPUs of a team cannot share sums within query groups with loss %q; they share "+
-			"moments, near-linear sums over all pairs, and pairs that are visited one by one",
+		return fmt.Errorf("%w: the GPUs of a team cannot share sums within query groups with loss %q; use moments "+
+			"or one process",
 			engine.ErrUnsupported, k.loss.Name())
 	}
 	return nil

@@ -37,8 +37,8 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 	k.features, k.products = powerAbove(R), powerAbove(R*r)
 	for _, v := range []float64{R, p.Bounds.LabelAbs, m.Distance, m.Slope, k.unit} {
 		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
-			return nil, fmt.Errorf("%w: features, labels, distances or gradients of size %.3g cannot be used on a "+
-				"GPU, which computes pairs in float32; rescale the features or labels", engine.ErrUnsupported, v)
+			return nil, fmt.Errorf("%w: features, labels, distances or gradients of size %.3g do not fit float32 "+
+				"on a GPU; rescale the features or labels", engine.ErrUnsupported, v)
 		}
 	}
 	if k.tiles, err = splice(kernels.PTX(k.file), code, m.Margin, -m.Slope, m.Slope); err != nil {
@@ -53,7 +53,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 		return nil, err
 	}
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: on a GPU, the rounding errors of loss %q over margins up to %.3g are not small",
+		return nil, fmt.Errorf("%w: the rounding errors of loss %q on a GPU are too large for margins up to %.3g",
 			engine.ErrUnsupported, loss.Name(), m.Margin)
 	}
 	return k, nil
@@ -73,8 +73,7 @@ func (b Backend) precision(p engine.Problem) (Precision, error) {
 	case b.Precision == AutoPrecision:
 		return BF16x3, nil
 	case b.Precision != FP32 && p.ByPerson():
-		return 0, fmt.Errorf("%w: pairs of persons cannot be computed in %s; leave out --precision, so that persons "+
-			"are computed in fp32", engine.ErrUnsupported, b.Precision)
+		return 0, fmt.Errorf("%w: pairs of persons cannot be computed in %s; use fp32, or leave out --precision", engine.ErrUnsupported, b.Precision)
 	}
 	return b.Precision, nil
 }

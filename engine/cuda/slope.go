@@ -45,8 +45,8 @@ func slopeOf(loss engine.Loss, margin, slopeErr float64) (slope, error) {
 	lines, registers, masks := e.PTX("%phi_in", "%phi_out")
 	bound := e.PTXRoundoff(autodiff.Interval{Lo: -margin, Hi: margin})
 	if math.IsInf(bound, 0) || len(lines) > maxLines {
-		return slope{}, fmt.Errorf("%w: on a GPU, the slope of loss %q cannot be computed with a proved error "+
-			"bound for margins up to %.3g; use the CPU (--device cpu)", engine.ErrUnsupported, loss.Name(), margin)
+		return slope{}, fmt.Errorf("%w: the slope of loss %q has no proved error bound on a GPU for margins up to "+
+			"%.3g; use the CPU (--device cpu)", engine.ErrUnsupported, loss.Name(), margin)
 	}
 	return slope{lines: lines, registers: registers, masks: masks, absError: bound + slopeErr}, nil
 }
@@ -97,8 +97,7 @@ func clampsOf(margin, lo, hi float64) (clamps, error) {
 	}
 	if !(c.reach > 0 && c.least <= c.most) || math.IsInf(float64(c.reach), 0) || math.IsInf(float64(c.least), 0) ||
 		math.IsInf(float64(c.most), 0) {
-		return c, fmt.Errorf("cuda: phi' is in [%v, %v] and the absolute value of its argument is at most %v, but "+
-			"float32 cannot represent these bounds",
+		return c, fmt.Errorf("cuda: float32 cannot represent the bounds of phi' (%v to %v) or of its argument (%v)",
 			lo, hi, margin)
 	}
 	return c, nil

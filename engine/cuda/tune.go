@@ -46,7 +46,7 @@ func OpenAuto(ctx context.Context, times Kept) (d *Device, models Models, why st
 			why, _, _ = strings.Cut(fmt.Sprintf("%s cannot be measured: %v", d.Info().Name, err), "\n")
 		}
 	} else if len(models) == 0 {
-		why = d.Info().Name + " is there, but its kernels have no measurement in this version; ask for it with " +
+		why = d.Info().Name + " has no measurement in this version; to use it, give " +
 			"--device cuda:0"
 	}
 	if why != "" {

@@ -62,7 +62,7 @@ func (b Backend) planTerms(p embedding.TermsProblem) (*tupleRows, error) {
 			if need <= have {
 				return e, nil
 			}
-			err = fmt.Errorf("%w: %d records in tuples of %d with network %s need %.1f GiB, but %s has only %.1f",
+			err = fmt.Errorf("%w: %d records (tuples of %d, network %s) need %.1f GiB, but %s has %.1f GiB",
 				engine.ErrUnsupported, total, p.Size, k.name, gib(need), b.Name(), gib(have))
 		}
 		if room == least {
@@ -127,7 +127,7 @@ func (e *tupleRows) Embed(ctx context.Context, g, norms []float64, members []int
 		return err
 	}
 	if e.tuples = len(members) / e.size; e.tuples*e.size != len(members) || e.tuples < 1 || e.tuples > e.room {
-		return fmt.Errorf("cuda: there are %d records in tuples of %d, but there must be 1 to %d complete tuples",
+		return fmt.Errorf("cuda: %d records in tuples of %d, want 1 to %d complete tuples",
 			len(members), e.size, e.room)
 	}
 	if e.begun += e.tuples; e.size > 1 && e.begun > e.total/e.size {

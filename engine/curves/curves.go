@@ -210,7 +210,7 @@ func Check(e *dataset.Encoder, noise []float64) error {
 		want += k * (k + 1) / 2
 	}
 	if len(noise) != want {
-		return errors.New("the noise of its curves does not have as many entries as the encoder needs")
+		return errors.New("the noise of its curves has too few or too many entries")
 	}
 	at := 0
 	for _, k := range e.Blocks() {

@@ -122,8 +122,8 @@ func (t *table) addArrays(x *array.Array, m marks) error {
 		return x.Refuse(0, array.RuleMatrix)
 	}
 	if x.Width != t.e.Dim() {
-		return x.Refuse(0, fmt.Sprintf("rows have %d numbers, but the schema has %d features; correct features, or "+
-			"the array", x.Width, t.e.Dim()))
+		return x.Refuse(0, fmt.Sprintf("rows have %d numbers, but the schema has %d features; correct the schema "+
+			"or the array", x.Width, t.e.Dim()))
 	}
 	if !m.fit(x.Rows) {
 		return x.Refuse(0, ruleArrayRows)

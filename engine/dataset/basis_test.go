@@ -197,7 +197,7 @@ func TestBasisRefused(t *testing.T) {
 		strings.Replace(basisSchema, "cosine:6", "waves", 1):                                                           "basis is \"waves\"",
 		strings.Replace(basisSchema, "categories: [f, m]", "categories: [f, m], basis: cosine:2", 1):                   "categorical column cannot have",
 		strings.Replace(basisSchema, "positive: 1", "positive: 1, basis: none", 1):                                     "only features may have",
-		"data_id: t\nfeatures: 3\nrange: [0, 1]\nbasis: cosine:6\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
+		"data_id: t\nfeatures: 3\nrange: [0, 1]\nbasis: cosine:6\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "named columns",
 		wide: "544 features, but at most 512",
 	} {
 		must.Fail(ParseSchema([]byte(text)))(t, want)

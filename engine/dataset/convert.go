@@ -31,8 +31,7 @@ func Convert(in string, s *schema.Schema, w io.Writer, format string,
 		return 0, nil, err
 	}
 	if format != schema.FormatCSV && format != schema.FormatParquet {
-		return 0, nil, fmt.Errorf("dataset: cannot write format %q; the format must be csv or parquet, as in dyad "+
-			"data convert FILE FILE.parquet --schema SCHEMA", format)
+		return 0, nil, fmt.Errorf("dataset: cannot write format %q; want csv or parquet", format)
 	}
 	c := &converter{e: e, format: format, encoded: o.Encoded, groups: map[string]int{}}
 	// The first pass checks all rows and finds out whether they have labels.

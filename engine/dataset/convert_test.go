@@ -123,8 +123,8 @@ func TestConvertErrors(t *testing.T) {
 		parse            bool
 	}{
 		{s, in, "xml", "cannot write format", false},
-		{s, in, schema.FormatNPZ, "must be csv or parquet, as in dyad data convert", false},
-		{s, in, schema.FormatJSONL, "must be csv or parquet", false},
+		{s, in, schema.FormatNPZ, "want csv or parquet", false},
+		{s, in, schema.FormatJSONL, "want csv or parquet", false},
 		{missing, writeFile(t, "m.csv", "1,1\nx7391,0\n"), schema.FormatCSV, parse.RuleNotNumber, true},
 		{missing, filepath.Join(t.TempDir(), "absent"), schema.FormatCSV, "cannot read data", false},
 	} {

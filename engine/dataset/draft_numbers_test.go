@@ -53,7 +53,7 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 		{"percent of some", spreadsheet("a;b;y", 9, "1%%;3;%d", "2;4;%d", "3%%;5;%d"), DraftOptions{},
 			[]string{`{name: "a", role: ignore} # the numbers have different units, or only some have a unit`}, 1},
 		{"identifiers", ids.String(), DraftOptions{},
-			[]string{`{name: "mrn", role: ignore} # looks like an identifier; some values repeat; if the column identifies persons`, `{name: "case", role: ignore} # looks like an identifier`, `{name: "visits", range: [0, 402], transform: log1p`}, 1},
+			[]string{`{name: "mrn", role: ignore} # looks like an identifier; some values repeat; if they identify persons`, `{name: "case", role: ignore} # looks like an identifier`, `{name: "visits", range: [0, 402], transform: log1p`}, 1},
 		{"no label among many", spreadsheet("drug,died,age,y", 8, "a,no,50,%d", "b,yes,61,%d", "a,yes,70,%d", "b,no,30,%d"), DraftOptions{},
 			[]string{`{name: "drug", categories: ["a", "b"], unknown: other, from_data: true} # FROM THE DATA; two values: it can be the label (role: label)`}, -1},
 		{"answers", spreadsheet("sex,weight,nr,y", 8, "f,61,1,%d", "m,75,2,%d", "f,82,3,%d"), DraftOptions{Label: "y", Positive: "0", Answers: map[string]Answer{

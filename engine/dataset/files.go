@@ -15,23 +15,20 @@ import (
 // Rules for names that stand for several files.
 const (
 	ruleNoMatch = "no file name matches this pattern; correct the pattern (* stands for any part of a name, ? for " +
-		"one character, [a-c] for one of the characters a to c)"
+		"one character)"
 	ruleNoFiles   = "the folder has no files (names that begin with . or _ do not count); correct the name"
-	ruleSubfolder = "this folder lies inside a folder of data; name the files of both folders by a pattern " +
-		"(DIR/*/*.parquet), or move the inner folder away"
-	ruleTable = "this folder is a table whose log states which files are valid (Delta Lake, Hudi), so its files " +
-		"include old versions of rows; write the table to plain files first"
-	ruleTwice = "the file is given twice, the second time as %s, so each of its rows would count as two " +
-		"records; name the file once"
+	ruleSubfolder = "this folder lies inside a folder of data; name all files by a pattern (DIR/*/*.parquet), or " +
+		"move this folder out"
+	ruleTable = "this folder is a table (Delta Lake, Hudi), whose files include old rows; write the table to plain " +
+		"files first"
+	ruleTwice     = "the file is given twice, the second time as %s; name the file once"
 	ruleTwicePack = "%s has the same name apart from the compression, so the two files probably have the same rows; " +
 		"move one of the two files away"
-	ruleListLabels = "the schema or the command names one file of labels, but the data are several files; put the " +
-		"labels of each file next to the file (X-1.npy, y-1.npy), or write NPZ files"
-	ruleOwnLabels = "the schema or the command names a file of labels, but these data contain their labels, and " +
-		"only NPY and IDX data take a file of labels; leave it out"
-	rulePackInList = "a pack cannot be read together with other files; pack all files together with dyad data pack, " +
-		"which takes a folder or a pattern in quotes"
-	ruleListMixed = "only some files have labels; label all files, or no file"
+	ruleListLabels = "several data files cannot share one labels file; put labels next to each data file (X-1.npy, " +
+		"y-1.npy), or write NPZ files"
+	ruleOwnLabels  = "only NPY and IDX data take a labels file; leave it out of the schema or the command"
+	rulePackInList = "a pack cannot be read with other files; make one pack of all data files with dyad data pack"
+	ruleListMixed  = "only some files have labels; label all files, or no file"
 )
 
 // Expand replaces names by the names of the files to read, in the order in which their rows are read. An

@@ -195,15 +195,15 @@ func TestInteractionsRefused(t *testing.T) {
 		wide += "last]}\n"
 	}
 	for text, want := range map[string]string{
-		with("[[age]]"):                    "it names 1 columns",
-		with("[[age, area, sex]]"):         "must name two different columns",
-		with("[[age, age]]"):               "or the same column twice",
+		with("[[age]]"):                    "names 1 columns; want two different columns",
+		with("[[age, area, sex]]"):         "want two different columns",
+		with("[[age, age]]"):               "names 2 columns; want two different columns",
 		with("[[age, year]]"):              `interaction 1: "year" is not a feature`,
 		with("[[y, age]]"):                 `"y" is not a feature`,
 		with("[[age, area], [area, age]]"): "is already in the list",
 		with("[age, area]"):                "interactions: want a list, not a text",
 		wide:                               "name fewer pairs",
-		"data_id: t\nfeatures: 3\nrange: [0, 1]\ninteractions: [[a, b]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
+		"data_id: t\nfeatures: 3\nrange: [0, 1]\ninteractions: [[a, b]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "named columns",
 	} {
 		must.Fail(ParseSchema([]byte(text)))(t, want)
 	}

@@ -49,13 +49,12 @@ type Options struct {
 // encoderFor returns the encoder of a schema that has the labels required by o.
 func encoderFor(s *schema.Schema, o Options) (*schema.Encoder, error) {
 	if o.Labels == LabelsRequired && s.Unlabelled() {
-		return nil, fmt.Errorf("dataset: %s: the schema has no label column, because its labels came from labelled "+
-			"pairs, but records need labels here; train with a schema that has a label column (role: label)", s.DataID)
+		return nil, fmt.Errorf("dataset: %s: the schema has no label column; train with a schema that has one "+
+			"(role: label)", s.DataID)
 	}
 	if s.ByPerson() && o.Persons == RefusePersons {
-		return nil, fmt.Errorf("dataset: %s: the schema has a column with role: person, but this command works on "+
-			"single rows, so it would protect rows and not persons; train with dyad train, or give the column role: "+
-			"ignore to work on rows", s.DataID)
+		return nil, fmt.Errorf("dataset: %s: this command would protect rows, not persons (role: person); use dyad "+
+			"train, or give the column role: ignore", s.DataID)
 	}
 	return schema.NewEncoder(s)
 }

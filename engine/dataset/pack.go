@@ -120,22 +120,19 @@ const (
 	rulePackHeader  = "the pack's header does not match its contents; make it again with \"dyad data pack\""
 	rulePackChanged = "the pack does not match its hashes, because a disk or a program changed it; make it again " +
 		"with \"dyad data pack\""
-	rulePackOutside = "the pack has a record outside the bounds that its schema promises, which \"dyad data pack\" " +
-		"never writes; make it again from the data"
-	rulePackSchema = "the pack was made with another schema; give that other schema, or make the pack again with " +
+	rulePackOutside = "the pack has a record outside the bounds of its schema; make the pack again from the data"
+	rulePackSchema  = "the pack was made with another schema; give that other schema, or make the pack again with " +
 		"this schema (\"dyad data pack\")"
-	rulePackStore = "the pack stores %s, but %s was requested; leave out --store and the key store of the schema, " +
-		"or make the pack again with --store %s"
-	rulePackIDs = "a pack stores no ids, and its rows have another order than those of the file; give the file " +
-		"from which the pack was made"
+	rulePackStore = "the pack stores %s, but %s was requested; leave out --store and the schema's store, or make " +
+		"the pack again with --store %s"
+	rulePackIDs  = "a pack stores no ids and reorders rows; give the file from which the pack was made"
 	rulePackScan = "a pack has encoded records and not the rows of a file; give the file from which the pack was " +
 		"made"
-	rulePackStream = "a pack is mapped into memory, so it must be a file that is not compressed and not a pipe; " +
-		"give such a file"
+	rulePackStream  = "a pack must be an uncompressed file and not a pipe"
 	rulePackVersion = "the pack has version %d, but this program reads version %d; make the pack again with \"dyad " +
 		"data pack\" of this program"
-	rulePackOfSparse = "sparse records cannot be packed, because a pack has rows of equal length; set dense: true " +
-		"in the schema if the number of features is small, or read the file itself"
+	rulePackOfSparse = "sparse records cannot be packed; set dense: true in the schema if there are few features, " +
+		"or use the file itself"
 	rulePackOfPack = "the file is a pack already"
 )
 
@@ -227,7 +224,7 @@ func (u *Used) Unchanged() error {
 	if u.file == nil {
 		return nil
 	}
-	changed := fmt.Errorf("%w: %s is a pack, and a run reads its pack until the run ends; restore the pack",
+	changed := fmt.Errorf("%w: the run still reads pack %s; restore the pack",
 		source.ErrChanged, u.Name)
 	if err := u.file.Unchanged(); errors.Is(err, pages.ErrChanged) {
 		return changed

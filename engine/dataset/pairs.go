@@ -57,7 +57,7 @@ const (
 	rulePairEmpty     = "file has no pairs"
 	rulePairFormat    = "the file is neither CSV nor Parquet; convert it (dyad data convert)"
 	rulePairTooMany   = "the file has more than 2^30 pairs"
-	rulePairDuplicate = "row %d has the same pair; keep only the row that has the true label"
+	rulePairDuplicate = "row %d has the same pair; keep only the row with the true label"
 )
 
 // LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file, which may be compressed

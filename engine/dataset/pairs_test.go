@@ -59,11 +59,11 @@ func TestLoadPairsErrors(t *testing.T) {
 		position int
 		says     string
 	}{
-		{head + good + "ben,anna,same\n", likeness, 3, "", 0, "row 2 has the same pair; keep only the row that has the true label"},
-		{head + good + "\nben,anna,different\n", likeness, 4, "", 0, "row 2 has the same pair; keep only the row that has the true label"},
-		{head + "anna,ben,first\nben,anna,second\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row that has the true label"},
-		{head + "anna,ben,first\nben,anna,first\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row that has the true label"},
-		{"first,second\nanna,ben\nben,anna\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row that has the true label"},
+		{head + good + "ben,anna,same\n", likeness, 3, "", 0, "row 2 has the same pair; keep only the row with the true label"},
+		{head + good + "\nben,anna,different\n", likeness, 4, "", 0, "row 2 has the same pair; keep only the row with the true label"},
+		{head + "anna,ben,first\nben,anna,second\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row with the true label"},
+		{head + "anna,ben,first\nben,anna,first\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row with the true label"},
+		{"first,second\nanna,ben\nben,anna\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row with the true label"},
 		{head + good + "dan,dan,same\n", likeness, 3, "", 0, "the same individual twice"},
 		{head + good + "dan,zoe,same\n", likeness, 3, "second", 2, "not in the features file"},
 		{head + "zoe,dan,same\n", likeness, 2, "first", 1, "not in the features file"},

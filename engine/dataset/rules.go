@@ -14,14 +14,12 @@ const (
 	ruleQID = "the row has a query id (qid:), but the schema has no column with role: group; add such a column, or " +
 		"remove the query ids"
 	ruleNoGroup   = "the query group is missing; every row needs a query group"
-	ruleTwoGroups = "a person has rows in two query groups; the guarantee for persons needs each person in only " +
-		"one group, because replacing a person would change all groups of the person; put all rows of a person " +
-		"into one group, or set role: ignore for the person column and declare rows_per_person"
+	ruleTwoGroups = "a person has rows in two query groups; use one group, or give the person column role: ignore " +
+		"and set rows_per_person"
 	ruleNoPerson = "the person id is missing (missing.values of the schema may count it as missing), or it has no " +
 		"visible character; every row needs a person id"
-	ruleOtherPersons = "the number of different ids differs from `persons` of the schema; ids that differ only in " +
-		"case, surrounding spaces or invisible characters count as one id; count the ids on your own machine and " +
-		"correct the schema, or give their number with -n if the schema comes with a model, or declare `ids: public`"
+	ruleOtherPersons = "the number of different ids differs from `persons` of the schema; count the ids (ignore " +
+		"case, outer spaces and invisible characters) and correct `persons`, or -n for a model's schema"
 	ruleOnePerson   = "all rows have the same person id; a pairwise loss needs at least 2 persons"
 	ruleTooManyIDs  = "more than 2147483647 query groups"
 	ruleSameLabel   = "every row has the same label; a pairwise loss needs two different labels"
@@ -36,14 +34,14 @@ const (
 	ruleARFFWeight  = "instance weights ({W} after the row) are not supported; remove them"
 	ruleJSONUnknown = "the object has a key that the schema does not have; add the column (role: ignore drops it), or " +
 		"set ignore_others: true"
-	ruleNotCSR = "the archive is not a CSR matrix of SciPy; save the matrix with scipy.sparse.save_npz(FILE, " +
+	ruleNotCSR = "the archive is not a CSR matrix of SciPy; write it with scipy.sparse.save_npz(FILE, " +
 		"scipy.sparse.csr_matrix(X))"
 	ruleCSRIndex = "an index of the matrix is not a whole number from 0 to features - 1; write the matrix again, or " +
 		"correct features"
 	ruleArrayRows = "features and labels (or groups) have different numbers of rows"
 	ruleNoLabels  = "the labels file is absent; name it with labels_file in the schema, or with the option for it"
-	ruleArrayID   = "the id is a number of magnitude 2^53 or more, so two different ids may become the same number; " +
-		"number persons and groups from 0, or use a format with texts"
+	ruleArrayID   = "the id is a number of magnitude 2^53 or more, so two different ids may become the same " +
+		"number; number the ids from 0, or use a format with texts"
 	ruleParquetNames = "the file has none of the column names of the schema; set the key field of each column to " +
 		"its name in the file"
 	ruleParquetType = "the column is a date, a decimal, a list or another type that is neither a number, a text " +

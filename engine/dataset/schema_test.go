@@ -94,9 +94,9 @@ func TestValidate(t *testing.T) {
 		{"data_id: t\nfeatures: 5\nrange: [1, 2]\ncolumns:\n" + label, "must contain 0"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\nmissing: {policy: middle}\ncolumns:\n" + label, "no missing values"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + x, "its index from 1"},
-		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n  - {name: y, position: 1, role: label, positive: 1}\n", "its first token"},
+		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n  - {name: y, position: 1, role: label, positive: 1}\n", "where this column is"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, positive: a}\n", "must be numbers"},
-		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, role: id}\n", "only a label, a group and features"},
+		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, role: id}\n", "takes only the roles feature, label and group"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, position: 1, categories: [a, b]}\n", "are numeric"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, position: 1, range: [0, 1]}\n  - {name: b, position: 1, range: [0, 1]}\n", "used twice"},
 	} {

@@ -56,7 +56,7 @@ func TestWorkbookErrors(t *testing.T) {
 	for name, c := range map[string]struct{ path, sheet, want string }{
 		"two sheets": {two, "", "several sheets with cells; name one"},
 		"no sheet":   {two, "Drei", "no sheet of this name"},
-		"old":        {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("x", 600)), "", "workbook of Excel before 2007"},
+		"old":        {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("x", 600)), "", "workbook from before Excel 2007"},
 		"ods":        {writeFile(t, "a.ods", "PK\x03\x04"+strings.Repeat("\x00", 26)+"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"), "", "OpenDocument spreadsheet; save it as .xlsx"},
 		"damaged":    {writeFile(t, "a.xlsx", "PK\x03\x04"+strings.Repeat("\x00", 22)+"\x13\x00\x00\x00[Content_Types].xml"+strings.Repeat("x", 600)), "", "workbook is damaged"},
 	} {

@@ -87,12 +87,12 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, fmt.Errorf("%w: one kernel cannot compute query groups; wrap the backend in engine.Grouped",
 			engine.ErrUnsupported)
 	case b.Float32:
-		return nil, fmt.Errorf("%w: networks cannot be computed in float32, because no bound is proved for how "+
-			"much one record changes the rounding error of all pairs; leave out --precision to compute in float64",
+		return nil, fmt.Errorf("%w: networks have no proved rounding bound in float32; leave out --precision to "+
+			"compute in float64",
 			engine.ErrUnsupported)
 	case loss.PairClip > 0 && b.On != nil:
-		return nil, fmt.Errorf("%w: clipped pairs of a network cannot be computed on %s, which clips Jacobians; set "+
-			"Loss.Clip instead, or use the CPU (--device cpu)", engine.ErrUnsupported, b.Name())
+		return nil, fmt.Errorf("%w: pairs of a network cannot be clipped on %s; set Loss.Clip instead, or use the "+
+			"CPU (--device cpu)", engine.ErrUnsupported, b.Name())
 	case loss.PairClip > 0 && !loss.hasFactors(p.Bounds):
 		return inner.Plan(p)
 	}
@@ -121,8 +121,8 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		k.pull, k.grid = k.elsewhere.PullError()
 	}
 	if e := k.roundoff() / float64(engine.AllPairs{N: p.N}.Len()); !(e < 0x1p-10*c.Lipschitz) {
-		return nil, fmt.Errorf("%w: the rounding errors of %s are not small (%.3g of a pair's term); make the balls "+
-			"of the layers smaller", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
+		return nil, fmt.Errorf("%w: the rounding errors of %s are too large (%.3g of one pair); make the radii of "+
+			"the layers smaller", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
 	}
 	return k, nil
 }

@@ -103,7 +103,8 @@ func (l Loss) validate(b engine.Bounds, radius float64) error {
 		return fmt.Errorf("embedding: Loss.Clip is %v, but the clipping norm of Jacobians must be between 2^-200 "+
 			"and 2^200", l.Clip)
 	case l.PairClip == 0 && !(reach <= 0x1p200):
-		return fmt.Errorf("embedding: the range of network %s has no usable bound (%v); set Output.Unit or Output.Within",
+		return fmt.Errorf("embedding: outputs of network %s have norms up to %v, want at most 2^200; set "+
+			"Output.Unit or Output.Within",
 			l.Model.Network.Name(), reach)
 	case radius < l.Radius():
 		return fmt.Errorf("embedding: Problem.Radius is %v, the layers' balls need %v; use Loss.Radius", radius, l.Radius())

@@ -32,7 +32,7 @@ func (s *suite) testBound(loss engine.Loss, radius, perPair float64) {
 		}
 		if !math.IsInf(k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n - 1}}).Sum, 1) ||
 			!math.IsInf(k.Bounds(engine.Query{Pairs: engine.PrefixPairs{T: n}}).Sum, 1) {
-			s.fail("Roundoff is finite for pairs over a wrong number of records, want +Inf")
+			s.fail("Roundoff for a wrong number of records is finite, want +Inf")
 		}
 	}
 }

@@ -239,7 +239,7 @@ func (s *suite) testOtherPairs(e engine.Evaluator, w []float64) {
 	for _, q := range other {
 		if err := e.Sum(context.Background(), dst, engine.Gradient(w, q)); err == nil ||
 			!math.IsInf(e.Kernel().Bounds(engine.Query{Pairs: q}).Sum, 1) {
-			s.fail("%T are not the pairs of the problem, but the backend does not refuse them", q)
+			s.fail("the backend accepts %T, which are not the pairs of the problem", q)
 		}
 	}
 }

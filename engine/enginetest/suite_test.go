@@ -159,7 +159,7 @@ func TestSuiteCatchesDefects(t *testing.T) {
 		"zero bound":          {broken{roundoff: func(float64) float64 { return 0 }}, "Roundoff says"},
 		"bound for other pairs": {broken{roundoff: func(b float64) float64 {
 			return min(b, 1e-9)
-		}}, "pairs over a wrong number"},
+		}}, "for a wrong number of records"},
 	}
 	for name, d := range defects {
 		t.Run(name, func(t *testing.T) {

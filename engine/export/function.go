@@ -63,8 +63,7 @@ func (f *Function) Outputs() int { return f.Layers[len(f.Layers)-1].Rows }
 func (f *Function) linear() ([]float64, error) {
 	if f.Steps != nil || len(f.Layers) != 1 || f.Outputs() != 1 || f.Layers[0].Bias != nil ||
 		f.UnitFloor > 0 || f.Within > 0 {
-		return nil, fmt.Errorf("export: the model is not a linear score, and SQL, Go, Python and JavaScript snippets " +
-			"compute only linear scores; export it as ONNX, or its numbers as NPZ or safetensors")
+		return nil, fmt.Errorf("export: the model is not a linear score; export it as ONNX, NPZ or safetensors")
 	}
 	return f.Layers[0].W, nil
 }

@@ -16,8 +16,7 @@ func (f *Function) AddNetwork(net embedding.Model, hidden Activation, weights []
 		spec := of.Spec()
 		f.Steps, f.Spec = of.Steps(), &spec
 	default:
-		return fmt.Errorf("export: an export supports --model mlp and networks that a file describes, but not "+
-			"network %s; only the program that trained this network can compute it", net.Network.Name())
+		return fmt.Errorf("export: cannot export network %s; use --model mlp or --model FILE.yaml", net.Network.Name())
 	}
 	all := net.Network.Layers()
 	for i, l := range all {

@@ -51,8 +51,7 @@ func NewObjective(backend engine.Backend, loss engine.Loss, r *engine.Records, l
 		return nil, errors.New("influence: this process holds only a part of the records, but every pair is needed; " +
 			"use one process")
 	case r.Len() < 4:
-		return nil, fmt.Errorf("influence: there are %d records, but at least 4 are needed, so that pairs remain "+
-			"when one record is left out", r.Len())
+		return nil, fmt.Errorf("influence: there are %d records; want at least 4", r.Len())
 	case !(l2 >= 0) || math.IsInf(l2, 0):
 		return nil, fmt.Errorf("influence: the L2 coefficient is %v, but it must be a finite number of at least 0", l2)
 	}
@@ -129,8 +128,7 @@ func (o *Objective) Gradient(ctx context.Context, dst, w []float64) error {
 }
 
 // ErrOutside is returned if weights are outside the objective's radius or outside the balls of a network's layers.
-var ErrOutside = errors.New("influence: the weights left the ball for which the sums over pairs are planned; raise " +
-	"the L2 coefficient")
+var ErrOutside = errors.New("influence: the weights left the planned ball; raise the L2 coefficient")
 
 // within checks that w is in the domain for which sums over pairs are planned.
 func (o *Objective) within(w []float64) error {

@@ -65,8 +65,8 @@ type Own struct {
 func (o Own) Network() (net embedding.Network, err error) {
 	switch read := (embedding.Shape{Title: o.Kind, In: o.In, Out: o.Out, Parts: o.Parts}); {
 	case (o.Kind == Kind) != (o.Spec != nil):
-		err = fmt.Errorf("layers: a network must have layers if its kind is %q, and it must not have layers if its "+
-			"kind is different; use Network.Read to read a network with layers from a file", Kind)
+		err = fmt.Errorf("layers: kind %q needs layers, and other kinds have none; Network.Read reads layers from "+
+			"a file", Kind)
 	case o.Build != nil:
 		net, err = o.Build()
 	case o.Spec != nil:
@@ -85,8 +85,8 @@ func (o Own) Network() (net embedding.Network, err error) {
 		net = struct{ embedding.Network }{net}
 	}
 	if d, m := net.Dims(); d != o.In || m != o.Out || o.Parts != nil && !slices.Equal(o.Parts, net.Layers()) {
-		return nil, fmt.Errorf("layers: network %q of this program maps %d features to %d numbers, but the request "+
-			"or the model has other dimensions, or weights with other shapes or balls", o.Kind, d, m)
+		return nil, fmt.Errorf("layers: network %q of this program maps %d features to %d numbers; the model or "+
+			"request needs other dimensions or layers", o.Kind, d, m)
 	}
 	return net, embedding.Model{Network: net, Output: embedding.Output{Unit: true}}.Validate()
 }
@@ -98,8 +98,8 @@ func (o Own) Known(jacobian bool) error {
 	case o.Kind == MLP || o.Build != nil || o.Spec != nil && !jacobian:
 		return nil
 	case o.Spec != nil:
-		return fmt.Errorf("layers: this program can score with a network that a file describes, but it cannot " +
-			"train the network; set Network.Build with autodiff/gorgonia.NewLayers")
+		return fmt.Errorf("layers: this program cannot train a network with layers; set Network.Build with " +
+			"autodiff/gorgonia.NewLayers")
 	}
 	return fmt.Errorf("layers: this program does not have the network %q of the model; use the program that trained it, "+
 		"or set Model.Network.Build", o.Kind)

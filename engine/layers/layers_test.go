@@ -43,7 +43,7 @@ func TestWrongFilesAreRefused(t *testing.T) {
 		"layers: [embedding: [{columns: [2, 14], size: 2}]]":                                  "without overlap",
 		"layers: [dense: 4, residual: [activation: tanh, dense: 5]]":                          "layer 2 (residual) of an input of shape [4]: the inner layers give the shape [5]",
 		"layers: [dense: 4, residual: [dense: 4, pooling: {}]]":                               "layer 2.2 (pooling)",
-		"layers: [attention: {size: 2}]":                                                      "needs a set",
+		"layers: [attention: {size: 2}]":                                                      "needs two items",
 		"layers: [dense: 1, layernorm: true]":                                                 "mean of one number",
 		"layers: [" + strings.Repeat("dense: 1, ", 200) + "dense: 1]":                         "more than 100 layers",
 		"layers: " + strings.Repeat("[residual: ", 9) + "[dense: 1]" + strings.Repeat("]", 9): "layers",

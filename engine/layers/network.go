@@ -129,8 +129,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 		}
 		if s.Kind == "" {
 			s.Kind = "unclear"
-			return fail(`each layer must be a separate list item ("-") with one of the keys dense, convolution, ` +
-				"pooling, embedding, residual, layernorm, attention and activation")
+			return fail(`write each layer as a list item ("-") with one key: dense, convolution, pooling, ` +
+				"embedding, residual, layernorm, attention or activation")
 		}
 		within := func(low int, numbers ...int) bool {
 			return !slices.ContainsFunc(numbers, func(v int) bool { return v < low || v > maxWidth })
@@ -151,8 +151,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			c.Stride = cmp.Or(c.Stride, 1)
 			if s.Convolution = &c; len(shape) != 3 || !within(1, c.Channels, c.Size, c.Stride) || !within(0, c.Padding) ||
 				c.Padding >= c.Size {
-				return fail("a convolution needs an image (input: [channels, height, width]), channels, size and "+
-					"stride of 1 to %d, and a padding below the size", maxWidth)
+				return fail("a convolution needs an image (input: [channels, height, width]); channels, size and "+
+					"stride are 1 to %d, and padding is below size", maxWidth)
 			}
 			height, width := windows(shape[1]+2*c.Padding, c.Size, c.Stride), windows(shape[2]+2*c.Padding, c.Size, c.Stride)
 			if s.Out = []int{c.Channels, height, width}; height < 1 || width < 1 {
@@ -168,7 +168,7 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			case len(shape) == 2 && p.Size == 0 && p.Stride == 0:
 				s.Out = []int{shape[1]}
 			case len(shape) != 3 || !within(0, p.Size, p.Stride):
-				return fail("pooling needs a set (without size) or an image, and a size and stride of at most %d", maxWidth)
+				return fail("pooling takes a set, without size and stride, or an image, with size and stride up to %d", maxWidth)
 			case p.Size == 0 && shape[1] != shape[2]:
 				return fail("the size is left out, but the image is not square; give the size")
 			default:
@@ -196,8 +196,7 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 				return nil, nil, err
 			}
 			if !slices.Equal(s.Out, shape) {
-				return fail("the inner layers give the shape %v, but the input is added to their output, so the two "+
-					"shapes must be equal", s.Out)
+				return fail("the inner layers give the shape %v, but must give the shape of their input", s.Out)
 			}
 		case "layernorm":
 			features := shape[0] // channels of an image, features of a vector
@@ -212,8 +211,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			a := *l.Attention
 			a.Heads = cmp.Or(a.Heads, 1)
 			if s.Attention = &a; len(shape) != 2 || shape[0] < 2 || !within(1, a.Size, a.Heads) || a.Heads > maxLayers {
-				return fail("attention needs a set of two items or more (input: [items, features]), a size of 1 to "+
-					"%d and at most %d heads", maxWidth, maxLayers)
+				return fail("attention needs two items or more (input: [items, features]), a size of 1 to %d and "+
+					"at most %d heads", maxWidth, maxLayers)
 			}
 			for h := range a.Heads {
 				for _, of := range []string{"queries", "keys", "values"} {

@@ -9,8 +9,8 @@ import (
 )
 
 // ErrNothingToRank is returned if the measure is undefined for every group.
-var ErrNothingToRank = errors.New("metrics: no group has records to rank; every group lacks records of different " +
-	"labels, or a relevant record")
+var ErrNothingToRank = errors.New("metrics: no group has records to rank; a group needs two different labels, or a " +
+	"relevant record")
 
 // Grouping divides records into query groups. Records are compared only within their group. The zero value is
 // one group of all records.
@@ -93,7 +93,7 @@ func checkGraded(scores, labels []float64, what string) error {
 	}
 	for i, s := range scores {
 		if math.IsNaN(s) || math.IsNaN(labels[i]) || math.IsInf(labels[i], 0) {
-			return fmt.Errorf("metrics: a score is not a number or one of the %s is not finite; the model may have diverged",
+			return fmt.Errorf("metrics: a score is NaN, or one of the %s is not finite; the model may have diverged",
 				what)
 		}
 	}

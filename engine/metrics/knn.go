@@ -78,9 +78,8 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 		candidates -= train.mostRows
 	}
 	if train.d != test.d || k < 1 || k > candidates || workers < 1 {
-		return Classification{}, fmt.Errorf("metrics: K is %d, there are %d neighbours with %d features, the "+
-			"records have %d features, and Workers is %d; K must be from 1 to the number of neighbours, the "+
-			"numbers of features must be equal, and Workers must be at least 0", o.K, candidates, train.d, test.d, o.Workers)
+		return Classification{}, fmt.Errorf("metrics: got K = %d, %d neighbours with %d features, records with %d "+
+			"features and Workers = %d; want 1 <= K <= neighbours, equal features and Workers >= 0", o.K, candidates, train.d, test.d, o.Workers)
 	}
 	s, err := newSpace(o.Metric, train.d, train.norm, test.norm)
 	if err != nil {

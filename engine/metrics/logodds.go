@@ -60,7 +60,7 @@ func (l *LogOdds) Check(d int) error {
 
 // ErrNoOdds means that a model has no log odds and thus no probabilities.
 var ErrNoOdds = errors.New("metrics: the model has no probabilities; algorithm moments gives probabilities if it " +
-	"releases second moments, and other algorithms learn only an order")
+	"releases second moments")
 
 // Probabilities returns the probability of the positive class for each record. w are the weights of the score. The
 // probabilities are as accurate as a logistic model of the features. There is no guarantee for a single probability.

@@ -20,8 +20,8 @@ func Draw(n int, density float64, limit int, seed uint64) ([]Pair, error) {
 	m := math.Round(density * float64(n))
 	most := min(float64(limit), float64(n-1)) * float64(n) / 2
 	if n < 2 || n > math.MaxInt32 || limit < 1 || !(m >= 1) || m > most || m > 1<<30 {
-		return nil, fmt.Errorf("pairgraph: %v pairs per individual were requested for %d individuals with at most "+
-			"%d pairs each; there must be at least 2 individuals, and the density must be above 0 and at most %g", density, n,
+		return nil, fmt.Errorf("pairgraph: density %v does not fit %d individuals with at most %d pairs each; want "+
+			"2 individuals or more and 0 < density <= %g", density, n,
 			limit, min(float64(limit), float64(n-1))/2)
 	}
 	r := rand.New(rand.NewPCG(seed, 0x6479616470616972))

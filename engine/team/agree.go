@@ -27,7 +27,7 @@ func Agree(ctx context.Context, t engine.Team, k engine.Kernel, r *engine.Record
 	p := k.Problem()
 	problem := Statement{Name: "the problem", Text: fmt.Sprint(p.N, p.D, p.Bounds, p.Loss.Name(), p.Radius,
 		p.NonZerosPerRow, p.LabelValues, p.PersonRows, p.Groups, k.Method())}
-	maker := Statement{Name: "the make of GPUs, which must be the same if a team shares pairs",
+	maker := Statement{Name: "the make of GPUs",
 		Text: k.Bounds(engine.Query{Pairs: p.Pairs()}).Make}
 	if err := agreeOn(ctx, t, append([]Statement{problem, maker}, same...)); err != nil {
 		return err
@@ -64,8 +64,8 @@ func agreeOn(ctx context.Context, t engine.Team, same []Statement) error {
 			}
 		}
 		if len(other) > 0 {
-			return fmt.Errorf("%w on %s: ranks %v differ from rank 0; start every process with the same program, flags, schema "+
-				"and data, on machines with the same instruction set; no budget was charged", ErrDisagree, what, other)
+			return fmt.Errorf("%w on %s: ranks %v differ from rank 0; use the same program, flags, files and "+
+				"instruction set everywhere (no budget was charged)", ErrDisagree, what, other)
 		}
 	}
 	return nil
@@ -90,11 +90,11 @@ func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engin
 		from, to, first, end, total := int(own[0]), int(own[1]), int(own[2]), int(own[3]), int(own[4])
 		switch {
 		case total != n:
-			return fmt.Errorf("%w on the records: rank %d has a share of %d records, but the plan is for %d "+
-				"records; no budget was charged", ErrDisagree, rank, total, n)
+			return fmt.Errorf("%w on the records: rank %d has %d records in all, but the plan has %d; no budget "+
+				"was charged", ErrDisagree, rank, total, n)
 		case from < to && (first != from || end != to):
-			return fmt.Errorf("%w on the records: rank %d holds records %d to %d, but its share is %d to %d; a part is missing "+
-				"or held twice; no budget was charged", ErrDisagree, rank, first, end-1, from, to-1)
+			return fmt.Errorf("%w on the records: rank %d holds records %d to %d, want %d to %d; no budget was "+
+				"charged", ErrDisagree, rank, first, end-1, from, to-1)
 		case from < to && from > covered:
 			return missing(from)
 		}
@@ -132,8 +132,8 @@ func agreeOnRecords(ctx context.Context, t engine.Team, p engine.Problem, r *eng
 	}
 	slices.Sort(labels)
 	if own == nil && counted && len(slices.Compact(labels)) > limit {
-		return fmt.Errorf("team: all shards together have more than %d different labels, the limit of Problem.LabelValues; "+
-			"raise LabelValues, or set it to engine.AnyLabels for graded labels; no budget was charged", limit)
+		return fmt.Errorf("team: the shards together have more than %d different labels; raise Problem.LabelValues "+
+			"(engine.AnyLabels for graded labels); no budget was charged", limit)
 	}
 	return own
 }

@@ -33,8 +33,8 @@ func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 // for this kernel, and the privacy budget of another run is not charged for these records.
 func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
 	if l.records != r || !reflect.ValueOf(k).Comparable() || l.kernel != k {
-		return errors.New("team: the leader was made for another plan or for other records; call Lead for each " +
-			"plan and its records, after the ranks have agreed")
+		return errors.New("team: the leader was made for another plan or other records; call Lead for this plan " +
+			"and these records")
 	}
 	return nil
 }

@@ -58,8 +58,7 @@ func readColumns(ctx context.Context, path string, s *dataset.Schema) (*columns,
 			v := (out[0]/f.Factor + 1) / 2 // a number, or one of two categories
 			if f.Width > 1 {
 				if v = float64(slices.Index(out, f.Factor)); v < 0 {
-					return fmt.Errorf("column %s has a value that is not one of the categories, and peers can only read the "+
-						"categories", e.FeatureName(k))
+					return fmt.Errorf("column %s has a value outside its categories, which peers cannot read", e.FeatureName(k))
 				}
 			}
 			c.values = append(c.values, v)

@@ -123,7 +123,7 @@ func TestWrongMeasures(t *testing.T) {
 	const base = "data: [{name: s, synthetic: scores, records: 40, features: 3, n: [20]}]\nepsilon: [1]\nsplits: 1\nalgorithms: [{name: dpgdsc}]\n"
 	for text, want := range map[string]string{
 		"measure: loss\n":                           "measure \"loss\" is unknown",
-		"objective_l2: 0.1\n":                       "a positive number also needs a measure",
+		"objective_l2: 0.1\n":                       "or a positive finite number and a measure",
 		"delta: 0\ndelta_rule: 1/n\n":               "the only rule is 1/n",
 		"delta_rule: 1/d\n":                         "the only rule is 1/n",
 		"baselines: [zero]\n":                       "zero needs the measure objective",

@@ -28,8 +28,7 @@ func (p *Plan) Merge(path string, parts ...string) error {
 			case files[which] != "":
 				return input.As(fmt.Errorf("experiment: %s and %s both have %s", files[which], part, which))
 			case count != "" && of != count:
-				return input.As(fmt.Errorf("experiment: file %s contains %s, but another file belongs to a plan "+
-					"that is divided into %s parts",
+				return input.As(fmt.Errorf("experiment: %s has %s, but another file is one of %s parts",
 					part, which, count))
 			}
 			files[which], count = part, of
@@ -63,7 +62,7 @@ func (p *Plan) Merge(path string, parts ...string) error {
 	for _, b := range p.blocks() {
 		for _, r := range b.runs {
 			if _, ok := all.rows[r.row.key()]; !ok {
-				return input.As(fmt.Errorf("experiment: runs are missing, because there are only %d of %d; the first "+
+				return input.As(fmt.Errorf("experiment: runs are missing: there are only %d of %d; the first "+
 					"missing run is %s split %d %s", len(all.rows), p.Runs(), r.group(), r.row.Split, r.method.label()))
 			}
 		}

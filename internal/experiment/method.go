@@ -64,12 +64,12 @@ func (p *Plan) listMethods() error {
 		place := fmt.Sprintf("baselines[%d]", i)
 		if want, ok := map[string]string{classMeans: taskAUC, identity: taskMetric, majority: taskMetric,
 			zero: p.Task}[name]; !ok || want != p.Task {
-			return p.at(place, "baseline %q is unknown; want class-means for task auc, identity or majority for task "+
-				"metric, or zero for both tasks", name)
+			return p.at(place, "baseline %q is unknown; want class-means or zero for task auc; zero, identity or "+
+				"majority for task metric", name)
 		}
 		if (name == zero) == (p.Measure == "") || p.Measure == measureRegret {
-			return p.at(place, "baseline %s cannot be used with measure %q; the baseline zero needs the measure "+
-				"objective or excess, and the other baselines need the score of the task", name, p.Measure)
+			return p.at(place, "baseline %s does not fit measure %q; zero needs the measure objective or excess, "+
+				"and other baselines need no measure", name, p.Measure)
 		}
 		p.all = append(p.all, method{name: name, nonPrivate: true, baseline: name})
 	}

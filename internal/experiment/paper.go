@@ -102,8 +102,7 @@ func (p *Paper) check() error {
 	case p.Axis != "" && p.Axis != "n" && p.Axis != "epsilon":
 		return fmt.Errorf("axis %q is unknown, want n or epsilon", p.Axis)
 	case p.Command != "" && (p.Table.File == "" || len(p.Table.By) == 0 || p.Table.Value == ""):
-		return errors.New(`a plan with the key "command" needs the key "table", and the table needs the keys ` +
-			`"file", "by" and "value"`)
+		return errors.New(`the key "command" needs the key "table" with "file", "by" and "value"`)
 	}
 	for _, r := range p.Rates {
 		if r.Against != "n" && r.Against != "d" && r.Against != "epsilon" {
@@ -236,7 +235,7 @@ func ReadGives(path string) ([]Given, error) {
 		err = cmp.Or(err, parseCSV(&all[i], lines[i+1]))
 	}
 	if err != nil || len(lines) == 0 {
-		return nil, input.As(fmt.Errorf("experiment: %s is not a table of the guarantees that noise gives", path))
+		return nil, input.As(fmt.Errorf("experiment: %s is not a CSV table of guarantees", path))
 	}
 	return all, nil
 }

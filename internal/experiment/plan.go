@@ -265,7 +265,7 @@ func (p *Plan) check() error {
 		}
 		if p.Paper.Outside() {
 			if len(p.Data)+len(p.Algorithms)+len(p.Baselines)+len(p.Peers) > 0 {
-				return p.at("paper", "paper: an item that this runner does not run must not have data or methods")
+				return p.at("paper", "paper: this item is not run here; leave out its data and methods")
 			}
 			return nil
 		}
@@ -281,11 +281,9 @@ func (p *Plan) check() error {
 		return p.at("measure", "measure %q is unknown; want one of %s, or remove the key", p.Measure,
 			strings.Join(measures(), ", "))
 	case !(p.ObjectiveL2 >= 0) || math.IsInf(p.ObjectiveL2, 0) || p.ObjectiveL2 > 0 && p.Measure == "":
-		return p.at("objective_l2", "objective_l2 is %v, but must be a finite number of at least 0; a positive number "+
-			"also needs a measure", p.ObjectiveL2)
+		return p.at("objective_l2", "objective_l2 is %v; want 0, or a positive finite number and a measure", p.ObjectiveL2)
 	case p.DeltaRule != "" && (p.DeltaRule != "1/n" || p.Delta != nil):
-		return p.at("delta_rule", "delta_rule is %q, but the only rule is 1/n, and a plan with delta_rule must not "+
-			"have delta", p.DeltaRule)
+		return p.at("delta_rule", "delta_rule is %q; the only rule is 1/n, and then delta must be absent", p.DeltaRule)
 	case p.Noises < 1:
 		return p.at("noises", "noises is %d, but must be at least 1", p.Noises)
 	case p.Neighbours < 1:

@@ -81,7 +81,7 @@ func TestMisuseIsRefused(t *testing.T) {
 		{"a plan for more records", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.Records++ }), dyad.Run{Ledger: book}, "plan is for 121 records"},
 		{"a plan for fewer features", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.Features-- }), dyad.Run{Ledger: book}, "plan with Data.Shape"},
 		{"a plan that does not say that bounds are from the data", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.BoundsFromData = !s.BoundsFromData }), dyad.Run{Ledger: book}, "another schema"},
-		{"a plan within groups", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.Groups = []int{60, 60} }), dyad.Run{Ledger: book}, "other query groups"},
+		{"a plan within groups", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.Groups = []int{60, 60} }), dyad.Run{Ledger: book}, "query groups that differ"},
 		{"asserted constants", data, planned(func(_ *dyad.Shape, o *dyad.Options) { o.Assert = engine.Assertion{Lipschitz: &asserted} }), dyad.Run{Ledger: book}, "asserted"},
 		{"records without labels", unlabelled, plan, dyad.Run{Ledger: book}, "needs labels"},
 		{"a file that is there", data, plan, dyad.Run{Ledger: book, Out: "taken.json"}, "taken.json exists"},

@@ -130,7 +130,7 @@ func TestNetworkRefusals(t *testing.T) {
 		"have their own loss":             {change: func(o *dyad.Options) { o.Task, o.Network.Compare, o.Loss.Name = dyad.Metric, "contrastive", "hinge" }},
 		"without a guarantee":             {change: func(o *dyad.Options) { o.Network.Init = secret }},
 		"must be a network with the same": {change: func(o *dyad.Options) { o.Network.Init = &dyad.Model{} }},
-		"in float64":                      {func(o *dyad.Options) { o.Task = dyad.Metric }, float32s},
+		"takes no precision":              {func(o *dyad.Options) { o.Task = dyad.Metric }, float32s},
 		"delta > 0":                       {change: func(o *dyad.Options) { o.Delta = new(float64) }},
 	} {
 		o := quick(dyad.AUC)
@@ -192,6 +192,6 @@ func TestPublicRunsTakePublicStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = plan.Run(context.Background(), data, dyad.Run{Public: true, Source: privacy.NewSeededSource(4)})
-		must.Equal(t, err != nil && strings.Contains(err.Error(), "would not state this"), kind != privacy.Public, "a start with the guarantee %s: %v", kind, err)
+		must.Equal(t, err != nil && strings.Contains(err.Error(), "from a model of private data"), kind != privacy.Public, "a start with the guarantee %s: %v", kind, err)
 	}
 }

@@ -46,7 +46,7 @@ func TestSearchRefusesOtherModels(t *testing.T) {
 	graded := searchShape(t, "data_id: g\ncsv: {header: true}\ncolumns:\n  - {name: x, range: [0, 1]}\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n")
 	network := &dyad.Network{Hidden: []int{3}}
 	for want, o := range map[string]dyad.SearchOptions{
-		"appends standard errors": {Settings: []dyad.Setting{{Name: "a", Shape: shape, Options: dyad.Options{Algorithm: algorithms.Moments{Second: "diagonal", Intervals: true}}}, {Name: "b", Shape: shape}}},
+		"or a curve uses weights": {Settings: []dyad.Setting{{Name: "a", Shape: shape, Options: dyad.Options{Algorithm: algorithms.Moments{Second: "diagonal", Intervals: true}}}, {Name: "b", Shape: shape}}},
 		"grades":                  {Settings: []dyad.Setting{{Name: "a", Shape: graded}, {Name: "b", Shape: graded}}},
 		"linear models":           {Settings: []dyad.Setting{{Name: "a", Shape: shape, Options: dyad.Options{Network: network}}, {Name: "b", Shape: shape}}},
 		"linear model":            {Models: []*dyad.Model{{Task: dyad.AUC, Network: network}, {Task: dyad.AUC}}, ModelNames: []string{"a", "b"}},
@@ -67,7 +67,7 @@ func TestPrivateCurveRefuses(t *testing.T) {
 		"is not private": func(_ *dyad.Shape, o *dyad.CurveOptions) {
 			o.Settings[0].Options.Algorithm = algorithms.ProjectedGradient{}
 		},
-		"standard errors": func(_ *dyad.Shape, o *dyad.CurveOptions) {
+		"search or a curve uses": func(_ *dyad.Shape, o *dyad.CurveOptions) {
 			o.Settings[0].Options.Algorithm = algorithms.Moments{Intervals: true}
 		},
 		"neighbours":            func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings[0].Options.Task = dyad.Metric },
@@ -77,13 +77,13 @@ func TestPrivateCurveRefuses(t *testing.T) {
 		"no records are left":   func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Training = 5000 },
 		"1 is there twice":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Epsilons = []float64{1, 1} },
 		"a is there twice":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings = append(o.Settings, o.Settings[0]) },
-		"appends standard errors": func(_ *dyad.Shape, o *dyad.CurveOptions) {
+		"or a curve uses weights": func(_ *dyad.Shape, o *dyad.CurveOptions) {
 			o.Settings[0].Options.Algorithm = algorithms.Moments{Second: "diagonal", Intervals: true}
 		},
-		"log odds or": func(_ *dyad.Shape, o *dyad.CurveOptions) {
+		"LogOdds and Blocks": func(_ *dyad.Shape, o *dyad.CurveOptions) {
 			o.Settings[0].Options.Algorithm = &algorithms.Moments{LogOdds: true}
 		},
-		"noise of blocks": func(s *dyad.Shape, o *dyad.CurveOptions) {
+		"of features only": func(s *dyad.Shape, o *dyad.CurveOptions) {
 			o.Settings[0].Options.Algorithm = algorithms.Moments{Blocks: []int{s.Features}}
 		},
 		"leave Intervals": func(_ *dyad.Shape, o *dyad.CurveOptions) {

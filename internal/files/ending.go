@@ -40,7 +40,7 @@ var contents = map[Content]struct {
 // formats are the endings that name a format. Each has the name of the format and a remedy: the command that
 // writes the format, or advice on what to write instead.
 var formats = map[string]struct{ name, remedy string }{
-	".json": {"JSON", "choose the ending of the format that is written"},
+	".json": {"JSON", "change the ending of the file name"},
 	".html": {"an HTML page", `"dyad report MODEL --out FILE.html" writes the page of a model`},
 	".htm":  {"an HTML page", `"dyad report MODEL --out FILE.html" writes the page of a model`},
 	".onnx": {"ONNX", `save a model as JSON, and "dyad export MODEL --onnx -o FILE.onnx" writes it`},

@@ -16,8 +16,8 @@ func Check(params int, least float64) error {
 		least = Available()
 	}
 	if need := 8 * matrixCopies * float64(params); least > 0 && need > least {
-		return input.Errorf("training a model of %d parameters takes about %.3g GB of memory, but only %.3g GB are "+
-			"available; choose fewer features (in the schema), or a machine with more memory; no budget was charged",
+		return input.Errorf("training %d parameters takes about %.3g GB of memory, but only %.3g GB are available; "+
+			"choose fewer features or more memory; no budget was charged",
 			params, need/1e9, least/1e9)
 	}
 	return nil

@@ -233,7 +233,8 @@ func ReadApproved(text []byte) (*Approved, error) {
 		return nil, err
 	}
 	if of(6) != fmt.Sprintf(sealMeta, sealOf(slices.Concat(text[:m[12]], text[m[13]:]))) {
-		return nil, errors.New("page: the page was changed after it was written; use the file that was approved, or make a new page and have it approved")
+		return nil, errors.New("page: the page was changed after it was written; use the approved page, or have a " +
+			"new page approved")
 	}
 	if !bytes.Contains(text, slices.Concat([]byte(afterBegins), t.afterOpen(), []byte(afterEnds))) {
 		return nil, errors.New("page: the page is already filled in; use the file that was approved")

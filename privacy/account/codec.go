@@ -92,7 +92,7 @@ func encode(e Event, depth int) (json.RawMessage, error) {
 
 func (k kind) append(f facts, depth int) ([]byte, error) {
 	if f.neighbours() == AddRemove { // ledger records stand for ReplaceOne
-		return nil, fmt.Errorf("account: ledgers record only guarantees for replaced records, so they cannot record %v",
+		return nil, fmt.Errorf("account: a ledger records only guarantees for replaced records, not %v",
 			f.event)
 	}
 	fields, err := json.Marshal(k.encode(f.event))

@@ -44,8 +44,7 @@ func (e ConvergentEvent) validate() error {
 		return fmt.Errorf("account: the contraction of %s is %v, but must be in [0, 1]", what, e.Contraction)
 	}
 	if f, _ := math.Frexp(e.Grid); f != 0.5 {
-		return fmt.Errorf("account: the grid of %s is %v, but must be a power of two, because the theorem does not "+
-			"hold without a grid", what, e.Grid)
+		return fmt.Errorf("account: the grid of %s is %v, but must be a power of two", what, e.Grid)
 	}
 	return cmp.Or(positive("diameter of "+what, e.Diameter), positive("gap of "+what, e.Gap),
 		positive("sigma of "+what, e.Sigma), counted(what, e.Steps))

@@ -148,8 +148,8 @@ func (e PoissonEvent) validate() error {
 			e.Group, n.law)
 	case e.Replaced != 0 && (n.law != GaussianLaw || e.Relation != ReplaceOne ||
 		!(e.Replaced >= n.sensitivity && e.Replaced <= 2*n.sensitivity)):
-		return fmt.Errorf("account: Replaced of a Poisson event is %v; Replaced needs Gaussian noise, replace-one "+
-			"neighbours, and a value from %v to %v", e.Replaced, n.sensitivity, 2*n.sensitivity)
+		return fmt.Errorf("account: PoissonEvent.Replaced is %v; want %v to %v, Gaussian noise and the relation "+
+			"ReplaceOne", e.Replaced, n.sensitivity, 2*n.sensitivity)
 	}
 	return e.Relation.Validate()
 }
@@ -161,8 +161,8 @@ func (e PoissonEvent) facts() facts {
 	if n.law == GaussianLaw && e.Relation == AddRemove && e.group() == 1 {
 		f.renyi = func(alpha float64) float64 { return poissonRenyi(alpha, n.ratio(), e.Rate) }
 	}
-	f.noRenyi = "Renyi divergences of releases from Poisson batches are known here only for Gaussian noise, " +
-		"add/remove neighbours and one record of each owner"
+	f.noRenyi = "Renyi divergences of Poisson batches need Gaussian noise, add/remove neighbours and one record " +
+		"per owner"
 	if e.Relation != ReplaceOne {
 		f.barred = "the neighbours must be replace-one"
 	}

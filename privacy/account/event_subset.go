@@ -48,8 +48,7 @@ func (e WithoutReplacementEvent) facts() facts {
 	if d.law == GaussianLaw {
 		f.renyi = func(alpha float64) float64 { return subsetRenyi(alpha, d.m, d.q) }
 	}
-	f.noRenyi = "Renyi divergences of releases from batches drawn without replacement are known here only for " +
-		"Gaussian noise"
+	f.noRenyi = "Renyi divergences for batches drawn without replacement need Gaussian noise"
 	return f
 }
 

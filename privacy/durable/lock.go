@@ -7,8 +7,8 @@ import (
 )
 
 // ErrNoLocks is wrapped by an error that occurs because a file system cannot lock files between processes.
-var ErrNoLocks = errors.New("this file system refuses locks between programs, as some network folders do; keep the " +
-	"file on a local disk, or have the server of the folder allow locks")
+var ErrNoLocks = errors.New("this file system refuses locks; keep the file on a local disk, or enable locks on the " +
+	"file server")
 
 // lockError returns an error that wraps ErrNoLocks if err, the error of locking a file, means that the file
 // system has no locks. Otherwise it returns err. Some network folders grant locks, but only within each

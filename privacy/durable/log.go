@@ -53,7 +53,7 @@ func (l *Log) Append(text []byte, written func()) error {
 		return nil
 	}
 	if _, undo := l.Cut(); undo != nil {
-		err = fmt.Errorf("%w: the text could not be removed after %w: %w", ErrUncertain, err, undo)
+		err = fmt.Errorf("%w: the write failed (%w), and its text could not be removed: %w", ErrUncertain, err, undo)
 		l.Break(err)
 	}
 	return err

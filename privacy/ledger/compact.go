@@ -172,8 +172,7 @@ func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head l
 		}
 	}
 	if !archive.few() {
-		return nil, head, fmt.Errorf("compacting would move more than %d charged events into one archive, which is "+
-			"too many; continue without compacting, or start another ledger for the data of other people", maxArchived)
+		return nil, head, fmt.Errorf("an archive holds at most %d charged events; leave this ledger uncompacted", maxArchived)
 	}
 	var last lineHash
 	seq := 0

@@ -98,8 +98,8 @@ func (r *RunLock) open() error {
 	case counted:
 		return nil
 	case charge.Counted:
-		return fmt.Errorf("%w: the number of releases of run %q is stored in %s, but this file is missing or damaged, "+
-			"so it is unknown what was released; if the file was moved, put it back; otherwise start a new run",
+		return fmt.Errorf("%w: the count of releases of run %q, in %s, is missing or damaged; put the file back, "+
+			"or start a new run",
 			ErrResume, r.run,
 			filepath.Base(r.file.Name()))
 	}
@@ -182,9 +182,8 @@ func (r *RunLock) admits(at StreamPosition) error {
 	case at.Releases < r.at.Releases:
 		return oldCopy(r.run, r.at.Releases, at.Releases)
 	case at.Releases == r.at.Releases && at.Releases > 0 && !r.torn && at.Digest != r.at.Digest:
-		return fmt.Errorf("%w: the values of release %d of run %q in this state are not the values that were "+
-			"released, so the release was made from another copy of the state; use the latest state, or start a "+
-			"new run", ErrResume, at.Releases, r.run)
+		return fmt.Errorf("%w: release %d of run %q was made from another copy of the state; use the latest state, "+
+			"or start a new run", ErrResume, at.Releases, r.run)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func TestForgedLastLine(t *testing.T) {
 	st := must.Get(parseLedger(bytes.Join(lines[:4], nil), &ledgerHead{Lines: 4, Hash: hashOf(t, lines[:4])}))(t)
 	body := must.Get(encodeCharge(testCharge("forged")))(t)
 	forged, _ := must.Get2(formatLine(st.last, 4, typeCharge, time.Now(), body))(t)
-	wantDamaged(t, l, "not the line that the head records", lines[0], lines[1], lines[2], lines[3], forged)
+	wantDamaged(t, l, "does not match the head", lines[0], lines[1], lines[2], lines[3], forged)
 }
 
 func hashOf(t *testing.T, lines [][]byte) string {
@@ -107,7 +107,7 @@ func TestDuplicatedLine(t *testing.T) {
 func TestOtherHeader(t *testing.T) {
 	l, lines := fiveLines(t)
 	_, others := fiveLines(t)
-	wantDamaged(t, l, "line 5 is not the line that the head records", others[0], others[1], others[2], others[3], others[4])
+	wantDamaged(t, l, "line 5 does not match the head", others[0], others[1], others[2], others[3], others[4])
 	wantDamaged(t, l, "line 2 is not valid", others[0], lines[1], lines[2], lines[3], lines[4])
 }
 

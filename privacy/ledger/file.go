@@ -148,8 +148,8 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 			return "", l.errorf("cannot move an unfinished last line to %s: %w", aside, err)
 		}
 		l.at("torn saved")
-		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes, because a program stopped while it wrote the "+
-			"line; the run of this line was never started; the bytes are now in %s", l.path, len(st.torn), aside)
+		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes; its run never started, and the "+
+			"bytes are now in %s", l.path, len(st.torn), aside)
 	}
 	if len(st.torn) > 0 || st.headBehind {
 		// A line after the lines of the head was written but perhaps not synced. Cut syncs it before the head is

@@ -196,7 +196,7 @@ func (l *Ledger) Begin(c Charge, src *privacy.Source) (*privacy.LiveSession, err
 	}
 	if c.Counted {
 		if _, err := os.Lstat(l.runFile(c.Run)); err != nil {
-			return nil, fmt.Errorf("ledger: the releases of run %q must be counted; call LockRun before Begin: %w", c.Run, err)
+			return nil, fmt.Errorf("ledger: run %q counts its releases; call LockRun before Begin: %w", c.Run, err)
 		}
 	}
 	return privacy.NewSession(src, c.Events, func() (privacy.Receipt, error) {

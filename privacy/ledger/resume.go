@@ -62,8 +62,7 @@ func (l *Ledger) finish(run, status string, k Kept) error {
 	_, _, err = l.change(typeFinish, time.Time{}, body, func(st *ledgerState) ([]string, error) {
 		charged, err := st.unfinished(run)
 		if err == nil && status == StatusReleased && k.Digest == "" && !charged.Charge.stream() {
-			err = fmt.Errorf("ledger: run %q has one result, so its release needs the digest of the stored result; call "+
-				"Release; no entry was written", run)
+			err = fmt.Errorf("ledger: the release of run %q needs the digest of its result; call Release", run)
 		}
 		return nil, err
 	})
@@ -178,14 +177,13 @@ func (st *ledgerState) unfinished(run string) (charged *Entry, err error) {
 		case e.Charge != nil && e.Run == run:
 			charged = e
 		case e.Known && e.Type == typeFinish && e.Run == run && e.Status == StatusReleased:
-			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger), and one charge covers only "+
-				"one release; start a new run", ErrResume, run, e.day(), e.Seq+1)
+			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger); start a new run", ErrResume, run, e.day(), e.Seq+1)
 		case e.Known && e.Type == typeFinish && e.Run == run:
 			return nil, fmt.Errorf("%w: run %q ended as %q on %s (line %d of the ledger); start a new run", ErrResume, run,
 				e.Status, e.day(), e.Seq+1)
 		case !e.Known && charged != nil:
-			return nil, fmt.Errorf("%w: line %d of the ledger (%q) was written by a later version and may have ended run %q; "+
-				"use that version", account.ErrUnsupported, e.Seq+1, e.Type, run)
+			return nil, fmt.Errorf("%w: line %d of the ledger (%q) is from a later version and may end run %q; use "+
+				"that version", account.ErrUnsupported, e.Seq+1, e.Type, run)
 		}
 	}
 	if charged == nil {
@@ -235,9 +233,8 @@ func sameRun(charged, c Charge) error {
 		if before, now := budgetOf(charged), budgetOf(c); before != "" && before != now {
 			return refuse("the guarantee", before, now)
 		}
-		return fmt.Errorf("%w: run %q was charged with the same epsilon and delta, but an option that the noise "+
-			"depends on differs, such as --steps, --step-size, --l2 or --radius; use the options and the data of the "+
-			"first attempt (%s: the charge has %v, but this attempt has %v)", ErrResume, c.Run, what, was, is)
+		return fmt.Errorf("%w: run %q was charged with other options; use the options and data of the first "+
+			"attempt (%s: charged %v, now %v)", ErrResume, c.Run, what, was, is)
 	}
 	if len(charged.Events) != len(c.Events) {
 		return releases("releases", charged.Events, c.Events)

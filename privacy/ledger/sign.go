@@ -53,9 +53,8 @@ func (l *Ledger) CreateKey() (PublicKey, error) {
 // signingKey reads the private key. The error wraps ErrNoKey if there is none.
 func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
 	if info, err := os.Stat(l.path + keySuffix); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("other users can read or write %s, and anyone who has this key can sign any file; if "+
-			"nobody else has read the key, set the mode of the file to 600 (chmod 600); otherwise move the file away and "+
-			"create another key", l.path+keySuffix)
+		return nil, fmt.Errorf("other users can read or write the key %s; run chmod 600 on it, or create another "+
+			"key if somebody may have read it", l.path+keySuffix)
 	}
 	text, err := durable.Read(l.path+keySuffix, maxKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,12 +107,11 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 		}
 	}
 	if by != "" && away == "" {
-		return nil, fmt.Errorf("%w: the ledger released the file, but never charged run %q, and the file says that "+
-			"this run made it", ErrResume, s.Run)
+		return nil, fmt.Errorf("%w: the ledger released the file, but never charged run %q, which the file names", ErrResume, s.Run)
 	}
 	if away != "" {
-		return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s; the archive %s may have such "+
-			"a release, but is not next to the ledger", ErrResume, s.Digest, away)
+		return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s; if you have the archive "+
+			"%s, put it next to the ledger", ErrResume, s.Digest, away)
 	}
 	return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s", ErrResume, s.Digest)
 }
@@ -178,10 +176,9 @@ func (l *Ledger) goesOn(st *ledgerState, was witness) error {
 	case found:
 		return nil
 	case away != "":
-		return l.errorf("the archive %s is not in the folder of the ledger, so it is unknown whether the ledger "+
-			"contains the line that the witness recorded; put the archive back", away)
+		return l.errorf("the archive %s is missing, and the line that the witness recorded may be in it; put the "+
+			"archive back next to the ledger", away)
 	}
-	return l.errorf("the ledger was replaced by an older copy or by another ledger: the witness recorded %d lines, the "+
-		"last with the hash %s, and no line has this hash now; restore the newest copy, and spend nothing on these data "+
-		"until then", was.Lines, was.Hash)
+	return l.errorf("the ledger is an older copy or another ledger: it lacks line %d of the witness (hash %s); "+
+		"restore the newest copy before the next charge", was.Lines, was.Hash)
 }

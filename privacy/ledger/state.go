@@ -62,8 +62,8 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 		st.size += int64(len(line)) + 1
 		rest = after
 		if head != nil && st.lines == head.Lines && hash.String() != head.Hash {
-			return nil, fmt.Errorf("line %d is not the line that the head records; restore the ledger and its head from the "+
-				"same backup", st.lines)
+			return nil, fmt.Errorf("line %d does not match the head; restore the ledger and its head from the same "+
+				"backup", st.lines)
 		}
 	}
 	st.torn = rest
@@ -78,8 +78,8 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 		return nil, fmt.Errorf("the head file of the ledger (%s) is missing, so lost lines would not be noticed; "+
 			"restore both files from a backup", headSuffix)
 	case st.lines > acknowledged+1, st.lines > acknowledged && len(st.torn) > 0:
-		return nil, fmt.Errorf("the head file records %d lines, but the text after these lines is more than one "+
-			"interrupted write can leave; restore both files from a backup", acknowledged)
+		return nil, fmt.Errorf("the ledger has more than one interrupted write after the %d lines of its head "+
+			"file; restore both files from a backup", acknowledged)
 	}
 	return st, nil
 }
@@ -216,8 +216,8 @@ func (st *ledgerState) admit(c Charge) (warnings []string, err error) {
 			if limit.by != Planned {
 				counted = " for " + limit.by.String()
 			}
-			return nil, fmt.Errorf("%w: with this run, data id %q would reach %s at delta %.6g%s, but its cap is %.6g; "+
-				"no budget was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
+			return nil, fmt.Errorf("%w: data id %q would reach %s at delta %.6g%s, but its cap is %.6g; no budget "+
+				"was charged", ErrBudget, c.DataID, epsilonText(eps), limit.Delta, counted, limit.Epsilon)
 		}
 	}
 	return st.warnings(c, total, err), nil
@@ -257,12 +257,12 @@ func (st *ledgerState) compareFingerprint(c Charge) []string {
 	}
 	var warnings []string
 	if other != nil {
-		warnings = append(warnings, fmt.Sprintf("data id %q now points to other data than in run %s; if they are about "+
-			"other people, declare another id (--data-id)", c.DataID, other.Run))
+		warnings = append(warnings, fmt.Sprintf("data id %q now has other data than in run %s; for data about "+
+			"other people, use another --data-id", c.DataID, other.Run))
 	}
 	if alias != nil {
-		warnings = append(warnings, fmt.Sprintf("the data of id %q were already charged under id %q in run %s, and the "+
-			"totals of the two ids are not added up", c.DataID, alias.DataID, alias.Run))
+		warnings = append(warnings, fmt.Sprintf("the data of id %q were already charged under id %q in run %s; the "+
+			"ledger does not add up the two totals", c.DataID, alias.DataID, alias.Run))
 	}
 	return warnings
 }
@@ -307,7 +307,7 @@ func (s Summary) String() string {
 		runs = "1 run"
 	}
 	if s.Mixed {
-		runs += " that protect different units (" + s.Unit + "), whose costs do not add up: there is no total"
+		runs += " that protect different units (" + s.Unit + "), so there is no total"
 	}
 	text := fmt.Sprintf("%s: %s, %s", s.DataID, runs, epsilonText(s.Epsilon))
 	if !math.IsInf(s.Epsilon, 1) {
@@ -351,8 +351,8 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 		s.Delta = s.Cap.Delta
 	}
 	if !(s.Delta > 0 && s.Delta < 1) {
-		return Summary{}, fmt.Errorf("ledger: delta of a summary is %v, but must be in (0, 1), or may be 0 if the id "+
-			"has a cap", s.Delta)
+		return Summary{}, fmt.Errorf("ledger: delta of a summary is %v; want a number in (0, 1), or 0 for an id "+
+			"with a cap", s.Delta)
 	}
 	units := st.units(dataID, nil)
 	s.Unit, s.Mixed = strings.Join(units, "; "), len(units) > 1

@@ -85,8 +85,8 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 				}
 			}
 			if resumes != session-1 {
-				return nil, fmt.Errorf("%w: run %q was resumed %d times, but the state belongs to resume %d, so the state "+
-					"is an old copy, or another process continued the run; use the latest state, or start a new run",
+				return nil, fmt.Errorf("%w: run %q was resumed %d times, but this state is from resume %d; use the "+
+					"latest state, or start a new run",
 					ErrResume, run, resumes, session)
 			}
 			was := *charged.Charge
@@ -113,7 +113,7 @@ func (r *RunLock) Resume(c Charge, at StreamPosition, session int, src *privacy.
 }
 
 func oldCopy(run string, made, known int) error {
-	return fmt.Errorf("%w: run %q made %d releases, but the state has only %d of them, so the state is an old copy "+
-		"and would draw the missing releases a second time; use the latest state, or start a new run",
+	return fmt.Errorf("%w: run %q made %d releases, but this old copy of the state has only %d; use the latest "+
+		"state, or start a new run",
 		ErrResume, run, made, known)
 }

@@ -32,7 +32,7 @@ func TestLabelsAddUpWithNoRecords(t *testing.T) {
 		t.Errorf("labels alone: %+v", s)
 	}
 	charge("same ids and pairs, one pair's record replaced")
-	if s := summary(); !s.Mixed || !strings.Contains(s.String(), "do not add up") {
+	if s := summary(); !s.Mixed || !strings.Contains(s.String(), "there is no total") {
 		t.Errorf("labels and records: %v", s)
 	}
 	must.Get(l.Compact())(t)

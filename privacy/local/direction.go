@@ -100,8 +100,8 @@ func (m Direction) Channel() (*DirectionChannel, error) {
 		return nil, fmt.Errorf("local: a private direction has %d pairs of candidates, but must have 1 to %d pairs",
 			m.Pairs, maxDirectionPairs)
 	case m.Favoured < 0 || m.Favoured > m.Pairs:
-		return nil, fmt.Errorf("local: a private direction favours %d candidates, but may favour at most as many as it "+
-			"has pairs of candidates, which is %d", m.Favoured, m.Pairs)
+		return nil, fmt.Errorf("local: a private direction favours %d candidates; want 0 to %d, the number of its "+
+			"pairs", m.Favoured, m.Pairs)
 	}
 	if err := checkLocalEpsilon(m.Epsilon); err != nil {
 		return nil, err
@@ -196,8 +196,7 @@ func (c *DirectionChannel) Event() account.Event {
 // the estimate of that lemma has mean 2g (docs/theory.md#local-direction).
 func (c *DirectionChannel) Scale() float64 { return c.scale }
 
-var errNotFiniteVector = errors.New("local: the vector to be sent is not finite, or its length differs from the " +
-	"dimension of its channel; no message was drawn")
+var errNotFiniteVector = errors.New("local: the vector is not finite or has the wrong length; no message was drawn")
 
 // Send draws the message for the vector g, which has length Dim. It does not change g.
 func (c *DirectionChannel) Send(g []float64, src *privacy.Source) (DirectionMessage, error) {

@@ -74,8 +74,8 @@ func (m Direction) Participation(epsilon, share float64) (RandomizedResponse, *D
 		return r, nil, err
 	}
 	if spent := c.ParticipationEpsilon(r.Epsilon); !(spent <= epsilon) {
-		return r, nil, fmt.Errorf("local: a response of epsilon %v and a direction of epsilon %v together spend epsilon %v, "+
-			"which is more than %v", r.Epsilon, m.Epsilon, spent, epsilon)
+		return r, nil, fmt.Errorf("local: response (epsilon %v) and direction (epsilon %v) cost epsilon %v "+
+			"together; want at most %v", r.Epsilon, m.Epsilon, spent, epsilon)
 	}
 	return r, c, nil
 }

@@ -31,9 +31,8 @@ func ShuffleEpsilon(epsilon0 float64, n int, delta float64) (float64, error) {
 	}
 	limit := math.Log(float64(n) / (16 * math.Log(2/delta)))
 	if !(epsilon0 < limit*(1-0x1p-40)) {
-		return 0, fmt.Errorf("local: shuffle amplification of %d messages at delta %g needs a local epsilon of at most "+
-			"%.4g, but the local epsilon is %g; without shuffle amplification, the guarantee of each message is epsilon "+
-			"%g", n, delta, max(limit, 0), epsilon0, epsilon0)
+		return 0, fmt.Errorf("local: with %d messages and delta %g, shuffling amplifies local epsilons up to %.4g, "+
+			"not %g; each message keeps epsilon %g", n, delta, max(limit, 0), epsilon0, epsilon0)
 	}
 	e := math.Exp(epsilon0)
 	gain := math.Tanh(epsilon0/2) * (8*math.Sqrt(e*math.Log(4/delta)/float64(n)) + 8*e/float64(n))

@@ -65,14 +65,14 @@ func checkAgainstCurve(a account.Accountant, exact func(float64) float64, total 
 	}
 	for _, d := range deltas {
 		if e := a.Epsilon(d); exact(e) > d*(1+1e-9) {
-			return fmt.Errorf("epsilon %v was returned for delta %v, but the exact delta of this epsilon is %v",
+			return fmt.Errorf("epsilon is %v at delta %v, but its exact delta is %v",
 				e, d, exact(e))
 		}
 	}
 	for i := range 16 {
 		e := total * float64(i) / 16
 		if d := a.Delta(e); d < exact(e)*(1-1e-9) {
-			return fmt.Errorf("delta %v was returned for epsilon %v, but the exact delta is %v, which is more",
+			return fmt.Errorf("delta %v was returned for epsilon %v, want at least the exact delta %v",
 				d, e, exact(e))
 		}
 	}

@@ -98,8 +98,8 @@ func Attack(ctx context.Context, p *local.Plan, o Options) (*Report, error) {
 // attack attacks a sender. The sender draws from its own source.
 func attack(ctx context.Context, p *local.Plan, o Options, client sender) (*Report, error) {
 	if o.Runs < 100 || o.Visits < 1 || !(o.Confidence > 0 && o.Confidence < 1) {
-		return nil, fmt.Errorf("localaudit: there are %d runs of %d visits, and the confidence is %v; want at least 100 "+
-			"runs, 1 visit and a confidence in (0, 1)", o.Runs, o.Visits, o.Confidence)
+		return nil, fmt.Errorf("localaudit: Runs is %d, Visits %d and Confidence %v; want Runs >= 100, Visits >= 1 "+
+			"and Confidence in (0, 1)", o.Runs, o.Visits, o.Confidence)
 	}
 	if p.Method == local.SGD || p.Method == local.Curriculum {
 		return nil, fmt.Errorf("localaudit: method %s sends exact gradients, so there is nothing to attack", p.Method)
@@ -179,8 +179,7 @@ func linearInstances(p *local.Plan) []*Report {
 			if p.Gradual() && p.Method != local.PrestigeLabel { // x is public for that method
 				add(epoch, w, "x of norm R_x against R_x/100, label 1", along(p, 0, 1, 1), along(p, 0, 0.01, 1))
 				if p.Dim > 1 {
-					add(epoch, w, "x along the last axis against x along the negative first axis, both with norm "+
-						"R_x and label 1", along(p, p.Dim-1, 1, 1), along(p, 0, -1, 1))
+					add(epoch, w, "x = R_x on the last axis against -R_x on the first axis, label 1", along(p, p.Dim-1, 1, 1), along(p, 0, -1, 1))
 					all[len(all)-1].along = [2][]float64{axis(p.Dim, p.Dim-1), axis(p.Dim, 0)}
 				}
 			}

@@ -248,8 +248,8 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 		return nil, inputError("method %s gives no guarantee; no message was sent", p.Method)
 	}
 	if cost := c.Memory.spent(key, p.Guarantee.Epsilon); !(cost <= c.Limits.Epsilon) {
-		return nil, fmt.Errorf("%w: the messages of this protocol, together with the messages of other protocols in the "+
-			"memory file, cost epsilon %s, which is more than Limits.Epsilon = %g; no message was sent", ledger.ErrBudget,
+		return nil, fmt.Errorf("%w: this protocol and all others in the memory file cost epsilon %s, above "+
+			"Limits.Epsilon = %g; no message was sent", ledger.ErrBudget,
 			privacy.FormatUp(cost), c.Limits.Epsilon)
 	}
 	return p, nil
@@ -317,8 +317,8 @@ func away(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &stranger):
-		return inputError("no message was sent, because the server's certificate is not trusted for Remote.URL; if "+
-			"you trust the server, give its certificates to NewHTTPClient: %w", err)
+		return inputError("the certificate of Remote.URL is not trusted, so no message was sent; if you trust the "+
+			"server, give its certificates to NewHTTPClient: %w", err)
 	case errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests:
 		return err
 	case errors.Is(err, ErrAddress):

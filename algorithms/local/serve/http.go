@@ -295,7 +295,8 @@ func (o HandlerOptions) logger() *log.Logger {
 var (
 	errToken = errors.New("this server needs the user's token for this study; ask whoever runs the server for the " +
 		"token")
-	errOldToken = errors.New(`this token was made by an earlier version of Dyad and belongs to no study; ask whoever runs the server for a new token, which "dyad local token --protocol" makes`)
+	errOldToken = errors.New(`this token belongs to no study; ask whoever runs the server for a new token ("dyad ` +
+		`local token --protocol")`)
 )
 
 // shown returns nil if a request shows the token of a user.

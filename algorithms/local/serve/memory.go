@@ -79,8 +79,8 @@ func OpenMemory(name string) (*Memory, error) {
 	}
 	if err := m.read(file.Name()); err != nil {
 		m.Close()
-		return nil, inputError("%s is not the memory file of a client, or is damaged (%v); no message was sent, because the "+
-			"earlier messages are unknown; restore the file that the client wrote last, not an older copy", file.Name(), err)
+		return nil, inputError("%s is damaged, or is not a client's memory file (%v); no message was sent; restore "+
+			"its last version, not an older copy", file.Name(), err)
 	}
 	return m, nil
 }

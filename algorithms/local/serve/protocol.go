@@ -64,8 +64,7 @@ func (p Protocol) plan() (*local.Plan, error) {
 		version = networkVersion
 	}
 	if p.Version != version {
-		return nil, fmt.Errorf("serve: the server uses version %d of the protocol, but this program uses version %d, "+
-			"and version %d for networks", p.Version, protocolVersion, networkVersion)
+		return nil, fmt.Errorf("serve: the server's protocol has version %d; want %d, or %d for a network", p.Version, protocolVersion, networkVersion)
 	}
 	q := p.Protocol
 	var err error

@@ -78,8 +78,8 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 	switch plan.Method {
 	case local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW:
 	default:
-		return nil, fmt.Errorf("serve: method %s is not served, because only prestige, prestige-participation, "+
-			"prestige-label and djw privatise every message", plan.Method)
+		return nil, fmt.Errorf("serve: method %s is not served; want prestige, prestige-participation, "+
+			"prestige-label or djw", plan.Method)
 	}
 	public := PublicPlan(plan)
 	if public.Loss.Formula == "" {
@@ -90,7 +90,7 @@ func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service,
 		return nil, fmt.Errorf("serve: clients would refuse this protocol: %w", err)
 	}
 	if seen.Lipschitz != plan.Lipschitz || seen.EstimateNorm != plan.EstimateNorm {
-		return nil, fmt.Errorf("serve: clients would compute L = %v and B = %v for this protocol, not %v and %v",
+		return nil, fmt.Errorf("serve: the published protocol gives clients L = %v and B = %v, want %v and %v",
 			seen.Lipschitz, seen.EstimateNorm, plan.Lipschitz, plan.EstimateNorm)
 	}
 	header, err := json.Marshal(public)

@@ -85,7 +85,7 @@ func TestTokensOfAnotherStudy(t *testing.T) {
 		t.Errorf("a token of another study: %d %s", status, body)
 	}
 	for i := range servers {
-		if status, body := send(i, old); status != http.StatusForbidden || !strings.Contains(body, "earlier version") || !strings.Contains(body, "dyad local token --protocol") {
+		if status, body := send(i, old); status != http.StatusForbidden || !strings.Contains(body, "belongs to no study") || !strings.Contains(body, "dyad local token --protocol") {
 			t.Errorf("a token of an earlier version: %d %s", status, body)
 		}
 	}

@@ -218,8 +218,8 @@ func (s suite) silence(t *testing.T) {
 	}
 	for world := 1; world < len(worlds); world++ {
 		if got := told(world); got != want {
-			t.Errorf("the output for file %d depends on a joint property of its records:\n%s\nthe output for the first file "+
-				"is\n%s", world, got, want)
+			t.Errorf("the output differs for file %d, so it reveals a joint property of several records:\n%s\nthe "+
+				"output for the first file is\n%s", world, got, want)
 		}
 	}
 }
@@ -305,11 +305,11 @@ func (s suite) sizes(t *testing.T) {
 		for _, other := range others {
 			move := must.Get(audit.OnKind(p, data, other, "").Move(t.Context()))(t)
 			if closest = max(closest, move); move > 1+1e-9 {
-				t.Fatalf("%v: one record moves a row by %v of its certificate", c, move)
+				t.Fatalf("%v: one record moves a row by %v times the certified distance", c, move)
 			}
 		}
 	}
-	t.Logf("the largest move of a row is %.3f of the move that its certificate allows", closest)
+	t.Logf("rows move by up to %.3f times the certified distance", closest)
 	if math.IsNaN(closest) || closest == 0 {
 		t.Error("no record moves anything")
 	}
@@ -326,8 +326,8 @@ func (s suite) audit(t *testing.T) {
 	worst, power := must.Get2(audit.Strongest(t.Context(), targets, o))(t)
 	o.Runs = min(max(1000, 3*power.RunsForHalf/2), sizes.Of(4000, 40_000))
 	r := must.Get(audit.Run(t.Context(), worst, o))(t)
-	t.Logf("%s; the audit found at least %.3f of epsilon %.3f, with a move of %.3f and %d runs; to refute half of the "+
-		"claim, %d runs are needed", p.Guarantee, r.LowerBound, r.Epsilon, power.Move, o.Runs, power.RunsForHalf)
+	t.Logf("%s; the audit proves epsilon >= %.3f of %.3f (move %.3f, %d runs); refuting half of the claim needs %d "+
+		"runs", p.Guarantee, r.LowerBound, r.Epsilon, power.Move, o.Runs, power.RunsForHalf)
 	if !r.Holds() {
 		t.Errorf("the printed guarantee is refuted: %+v", r)
 	}

@@ -32,8 +32,7 @@ func (Mean) Info() algorithms.Info {
 func (m Mean) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
 	at := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Name == m.Column })
 	if at < 0 || len(s.Columns[at].Range) != 2 || s.Columns[at].Transform != "" {
-		return nil, nil, fmt.Errorf("own: --column is %q, but must name a numeric column of the schema that has a "+
-			"range and no transform", m.Column)
+		return nil, nil, fmt.Errorf("own: --column is %q; want a numeric column with a range and no transform", m.Column)
 	}
 	s.BoundsFromData = s.RangesFromData() // of a column that is left out, too
 	for i := range s.Columns {

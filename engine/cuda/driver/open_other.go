@@ -6,6 +6,6 @@ import "runtime"
 
 // openLibrary returns an error, because this system, or a build with the tag static, has no binding.
 func openLibrary() (Driver, error) {
-	return nil, unavailable("this program, for %s/%s, uses no GPU: GPUs are supported on linux/amd64 and linux/arm64, by "+
-		"builds without the tag static", runtime.GOOS, runtime.GOARCH)
+	return nil, unavailable("this program for %s/%s cannot use a GPU; use a build for linux/amd64 or linux/arm64 "+
+		"without the tag static", runtime.GOOS, runtime.GOARCH)
 }

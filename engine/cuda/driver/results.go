@@ -30,8 +30,8 @@ type pinned struct{ Result }
 func (p pinned) Unwrap() error { return p.Result }
 
 func (p pinned) Error() string {
-	return fmt.Sprintf("CUDA error %d: the host has not enough memory that can be locked for the GPU; free memory, "+
-		"or raise the memory limit of the container", int(p.Result))
+	return fmt.Sprintf("CUDA error %d: the host has too little memory to lock for the GPU; free memory, or raise "+
+		"the memory limit of the container", int(p.Result))
 }
 
 // outOfPinned converts an error of an allocation of host memory: out of memory becomes pinned.
@@ -84,7 +84,7 @@ var results = map[Result]struct{ name, text string }{
 		"the PTX compiler of the driver is missing; run the container with the compute driver capability"},
 	222: {"UNSUPPORTED_PTX_VERSION", "the driver is too old for this PTX; update the NVIDIA driver"},
 	223: {"JIT_COMPILATION_DISABLED", "the driver's compiler is switched off; unset CUDA_DISABLE_PTX_JIT"},
-	224: {"UNSUPPORTED_EXEC_AFFINITY", "the GPU does not have this affinity of execution"},
+	224: {"UNSUPPORTED_EXEC_AFFINITY", "the GPU does not support this execution affinity"},
 	225: {"UNSUPPORTED_DEVSIDE_SYNC", "a kernel waits for other kernels, which the GPU does not support"},
 	226: {"CONTAINED", "the GPU had an error that was contained; start the program again"},
 	227: {"INSUFFICIENT_LOADER_VERSION", "the driver is too old for this program; update the NVIDIA driver"},
@@ -144,7 +144,7 @@ var results = map[Result]struct{ name, text string }{
 	907: {"CAPTURED_EVENT", "the event was recorded in a capture"},
 	908: {"STREAM_CAPTURE_WRONG_THREAD", "another thread began the capture"},
 	909: {"TIMEOUT", "the wait took too long"},
-	910: {"GRAPH_EXEC_UPDATE_FAILURE", "the graph cannot be changed in this way"},
+	910: {"GRAPH_EXEC_UPDATE_FAILURE", "the update does not fit the graph"},
 	911: {"EXTERNAL_DEVICE", "a device besides the GPU failed"},
 	912: {"INVALID_CLUSTER_SIZE", "the size of a cluster is invalid"},
 	913: {"FUNCTION_NOT_LOADED", "the function is not loaded"},

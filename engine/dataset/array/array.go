@@ -179,6 +179,6 @@ const (
 	RuleArrayShort = "the array has fewer values than its header states, so the file is truncated; fetch or write " +
 		"the file again"
 	RuleArrayLong = "the file continues after the array that its header describes; write the file again"
-	RuleNPZArray  = "the archive has no such array; name its arrays under arrays in the schema"
+	RuleNPZArray  = "the archive has no such array; set `arrays` in the schema"
 	RuleBadZip    = "the archive is damaged, or is not an NPZ file; fetch or write it again"
 )

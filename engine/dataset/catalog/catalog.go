@@ -153,7 +153,7 @@ func Entries() []Entry {
 		{
 			Name: "ipums", Title: "IPUMS census microdata", Rows: "as extracted", Features: "as extracted",
 			Positive: "as chosen", Terms: "registration; no redistribution", Page: "https://www.ipums.org",
-			Note: "there is no file to fetch: make an extract with an account, and draft a schema for the extract",
+			Note: "there is no file to fetch; make an extract with your account, and draft its schema",
 		},
 	}
 }

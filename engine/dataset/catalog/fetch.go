@@ -140,8 +140,7 @@ func (f *Fetcher) download(ctx context.Context, address, part, final string) err
 		case !again:
 			return err
 		case attempt >= f.Retries:
-			return fmt.Errorf("%w; the part that arrived is kept; run the same command again to continue, or save "+
-				"%s as %s yourself", err, address, final)
+			return fmt.Errorf("%w; run the same command again to continue, or save %s as %s yourself", err, address, final)
 		}
 		select {
 		case <-ctx.Done():
@@ -199,7 +198,7 @@ func (f *Fetcher) transfer(ctx context.Context, address, part string) (again boo
 		have = 0
 	case http.StatusRequestedRangeNotSatisfiable:
 		discard(part)
-		return true, fmt.Errorf("catalog: %s: the partial file on this machine does not fit the file of the server", address)
+		return true, fmt.Errorf("catalog: %s cannot continue the partial download, which was discarded", address)
 	default:
 		again := response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests
 		return again, fmt.Errorf("catalog: %s answers %q; the address may have changed, so look at the page of the "+

@@ -226,6 +226,6 @@ func (r *Reader) errorf(position int, rule string) error {
 const (
 	RuleOpenQuote = "a quoted field begins in this row and is never closed; close the field, or double each quote that " +
 		"belongs to the text"
-	RuleAfterQuote = "text follows a closing quote; put a delimiter after the quote, double each quote that belongs " +
-		"to the text, or check that the schema describes this file (csv.delimiter)"
+	RuleAfterQuote = "text follows a closing quote; add a delimiter, double each quote inside the text, or correct " +
+		"csv.delimiter"
 )

@@ -39,8 +39,8 @@ func (p *profile) checkAnswers() error {
 			return p.errorf(0, fmt.Sprintf("the answers name the column %q, but the file has no such column; its columns are %s",
 				name, strings.Join(p.names, ", ")))
 		case a.Role == schema.RolePerson && a.Persons == 0 && a.IDs == "":
-			return p.errorf(0, fmt.Sprintf("the answer %q has role: person, so it must also have the key persons: "+
-				"N (the public number of different ids) or the key ids: public; add one of these keys", name))
+			return p.errorf(0, fmt.Sprintf("the answer %q has role: person; add the key persons: N (the public "+
+				"number of different ids) or ids: public", name))
 		case a.Role != schema.RolePerson && (a.Persons != 0 || a.IDs != "" || a.MaxRowsPerPerson != 0):
 			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, but these keys "+
 				"need role: person", name))
@@ -63,8 +63,8 @@ func (p *profile) checkAnswers() error {
 		return nil
 	}
 	if len(candidates) == 0 {
-		return fmt.Errorf("dataset: %s: no column can be the label, because no column has exactly two values and no "+
-			"missing values%s; correct the file, or write the schema by hand", p.path, p.nearLabel())
+		return fmt.Errorf("dataset: %s: no column can be the label (exactly two values, none missing)%s; correct "+
+			"the file, or write the schema by hand", p.path, p.nearLabel())
 	}
 	return nil
 }

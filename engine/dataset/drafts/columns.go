@@ -107,7 +107,7 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 		}
 		c.comment += c.words(s)
 	case s.isNumeric():
-		ignore("numbers that are too large, or too close together, to scale")
+		ignore("the numbers are too large or too close together to scale")
 	case !s.isCategorical():
 		if n := s.values - s.texted; n > 0 {
 			ignore("%d of %d values are numbers: list the other values under missing, or correct them", n, s.values)
@@ -117,7 +117,7 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 	case !validTexts(s.texts):
 		ignore("not UTF-8; set csv.encoding and draft again")
 	case namesParts(s.categories()):
-		ignore("names the parts of a split: train on a file of the training rows alone")
+		ignore("the values name parts of a split; train on a file of only the training rows")
 	default:
 		c.Categories = s.categories()
 		c.from("")
@@ -151,8 +151,7 @@ func (c *draftColumn) words(s *columnStats) string {
 			s.missing = append(s.missing, w)
 		}
 	}
-	return "; the texts among the values count as missing; check each text, because it can be a value (for " +
-		"example, a detection limit)"
+	return "; the texts among the values count as missing; check that no text is a value, such as a detection limit"
 }
 
 // answer combines an answer with the findings of the draft. The answer takes precedence.

@@ -81,7 +81,7 @@ func (p *profile) head() []byte {
 `, mark)
 	}
 	return fmt.Appendf(text,
-		"data_id: %s # names the data in the privacy ledger: one name for the same people, whatever the file is called\n%s",
+		"data_id: %s # names the data in the privacy ledger; use one name for all files of the same people\n%s",
 		schema.QuoteYAML(id[:min(len(id), 128)]), line)
 }
 

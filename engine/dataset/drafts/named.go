@@ -58,7 +58,7 @@ func (p *profile) named() ([]byte, error) {
 		p.csv.Header, schema.QuoteYAML(p.csv.Delimiter))
 	text.addIf(p.format == schema.FormatXLSX && p.o.Sheet != "", "sheet: %s\n", schema.QuoteYAML(p.o.Sheet))
 	text.addIf(p.format == schema.FormatXLSX, "csv: # how the sheet is read\n  header: %v\n", p.csv.Header)
-	text.addIf(p.csv.Comment != nil, "  comment: %s # lines that begin so are skipped, here and in later files\n",
+	text.addIf(p.csv.Comment != nil, "  comment: %s # lines that begin with this are skipped, in later files, too\n",
 		schema.QuoteList(p.csv.Comment))
 	text.addIf(p.csv.IgnoreOthers, "  ignore_others: true # a column has no name\n")
 	text.addIf(p.csv.Decimal != "", "  decimal: %s # the fraction of a number begins at the comma\n",

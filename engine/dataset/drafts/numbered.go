@@ -80,8 +80,8 @@ func (p *profile) numbered() ([]byte, error) {
 	}
 	width := fmt.Sprintf("features: %d\n", probe.Features)
 	if p.format == schema.FormatLIBSVM {
-		width = fmt.Sprintf("features: %d # FROM THE DATA: the largest index\nnonzeros: %d # FROM THE DATA: the most "+
-			"features that are not 0 in a row\n", features, nonzeros)
+		width = fmt.Sprintf("features: %d # FROM THE DATA: the largest index\nnonzeros: %d # FROM THE DATA: the "+
+			"most nonzero features of a row\n", features, nonzeros)
 	}
 	positive, negative, _ := labels.guessClasses()
 	return fmt.Appendf(nil, `format: %s

@@ -45,8 +45,8 @@ func Read(name string, r io.Reader, row []float64) error {
 	channels, side, ok := Shape(len(row))
 	refuse := func(rule string) error { return &source.ParseError{File: name, Rule: rule} }
 	if !ok {
-		return refuse(fmt.Sprintf("%d features do not form a square image, neither a grey image nor an image of "+
-			"three colours", len(row)))
+		return refuse(fmt.Sprintf("%d features do not form a square image; want k*k features for grey, or 3*k*k "+
+			"for colour", len(row)))
 	}
 	text, err := io.ReadAll(io.LimitReader(r, int64(maxPerNumber*len(row)+maxText)))
 	if err != nil {

@@ -124,15 +124,13 @@ func Format(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
 // The rules of a number in some notation.
 const (
-	ruleComma = "the number has a decimal comma, but the schema has decimal points; set decimal: \",\" (of this " +
-		"column, or csv.decimal for all columns of a CSV file), and set thousands: \".\" if points separate " +
-		"thousands"
-	ruleThousands = "the number has a sign between its thousands; set thousands (of this column, or csv.thousands " +
-		"for all columns of a CSV file) to that sign, or to space"
-	ruleTwoReadings = "the number has a comma, which begins a fraction or separates thousands; set decimal: \",\" " +
-		"or thousands: \",\" (of this column, or csv.decimal and csv.thousands for all columns of a CSV file)"
-	ruleUnit = "the number has a unit or a currency; set suffix or prefix of this column to the unit or currency, " +
-		"and set decimal if the fraction begins at a comma"
+	ruleComma = `the number has a decimal comma, but the schema has decimal points; set decimal: "," and, if ` +
+		`needed, thousands: "."`
+	ruleThousands   = "the number has a sign between its thousands; set thousands to this sign, or to space for a space"
+	ruleTwoReadings = `the number has a comma, which begins a fraction or separates thousands; set decimal: "," or ` +
+		`thousands: ","`
+	ruleUnit = "the number has a unit or a currency; set suffix or prefix of this column to it, and set decimal if " +
+		"the fraction begins at a comma"
 	ruleNotation = "the value is not a number in the notation of the schema (csv.decimal, csv.thousands, suffix); " +
 		"correct the value or the schema, or list the value under missing.values"
 	ruleDate = "the value is not a date in the format of the schema; correct the value or date.format, or list the " +

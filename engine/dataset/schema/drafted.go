@@ -115,8 +115,8 @@ func parseMemory(text []byte) (*Memory, error) {
 	var m Memory
 	if json.NewDecoder(bytes.NewReader(rest)).Decode(&m) != nil || m.Format != draftedFormat || !isDraftID(m.Draft) ||
 		!bytes.Equal(m.text(), text) {
-		return nil, errors.New("the file was changed or cut off after a draft wrote it, or another version of the program " +
-			"wrote it; restore the file, or move it away and draft the schema again")
+		return nil, errors.New("the file was changed, or another version wrote it; restore the file, or move it " +
+			"away and draft again")
 	}
 	return &m, nil
 }
@@ -140,7 +140,7 @@ func readMemory(path string) (*Memory, error) {
 		text, err = io.ReadAll(io.LimitReader(f, 4*strictyaml.MaxBytes))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read what the draft of the schema took from the data: %w", err)
+		return nil, fmt.Errorf("dataset: cannot read the record of the schema's draft: %w", err)
 	}
 	m, err := parseMemory(text)
 	if err != nil {

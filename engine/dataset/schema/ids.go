@@ -61,7 +61,7 @@ func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 		return &source.ParseError{File: file, Column: column, Rule: fmt.Sprintf(rule, numbers...)}
 	}
 	if alike != "" && alike != RefuseLookAlikes && alike != AllowLookAlikes {
-		return fmt.Errorf("dataset: look-alike ids are %q, but the value must be %s or %s",
+		return fmt.Errorf("dataset: the value for look-alike ids is %q, want %s or %s",
 			string(alike), RefuseLookAlikes, AllowLookAlikes)
 	}
 	at := make(map[string]int, len(ids))
@@ -90,7 +90,6 @@ func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 const (
 	ruleRecordNoID   = "the id of record %d is missing; pairs need the id of every record"
 	ruleRecordSameID = "records %d and %d have the same id; pairs need exactly one record for each id"
-	ruleRecordAlike  = "records %d and %d have ids that differ only in upper and lower case, white space, quotes, " +
-		"invisible characters or forms of the same letters; if both are the same individual, use one id; otherwise allow " +
-		"such ids (--look-alike-ids allow)"
+	ruleRecordAlike  = "records %d and %d have ids that look alike; correct them, or use --look-alike-ids allow " +
+		"for different individuals"
 )

@@ -18,8 +18,8 @@ type Interaction struct {
 func (v *validator) interactions() {
 	s := v.s
 	if len(s.Interactions) > 0 && s.ByIndex() {
-		v.addf("interactions need columns with names, but the features of this format have numbers; leave " +
-			"interactions out, or convert the file to CSV (dyad data convert)")
+		v.addf("interactions need named columns, but this format numbers its features; leave interactions out, or " +
+			"convert the file to CSV (dyad data convert)")
 		return
 	}
 	feature := map[string]bool{}
@@ -29,13 +29,12 @@ func (v *validator) interactions() {
 	seen := map[[2]string]bool{}
 	for k, names := range s.Interactions {
 		if len(names) != 2 || names[0] == names[1] {
-			v.addf("interaction %d must name two different columns, such as [day, month], but it names %d columns, "+
-				"or the same column twice", k+1, len(names))
+			v.addf("interaction %d names %d columns; want two different columns, such as [day, month]", k+1, len(names))
 			continue
 		}
 		for _, name := range names {
 			v.addIf(!feature[name],
-				"interaction %d: %.80q is not a feature; name two columns that are features", k+1, name)
+				"interaction %d: %.80q is not a feature; name two features", k+1, name)
 		}
 		pair := [2]string{min(names[0], names[1]), max(names[0], names[1])}
 		v.addIf(seen[pair],
@@ -88,17 +87,16 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 	case s.ChooseInteractions < 0 || s.ChooseInteractions > mostChosen:
 		v.addf("choose_interactions is %d, but it must be 1 to %d pairs, or left out", s.ChooseInteractions, mostChosen)
 	case s.ByIndex():
-		v.addf("choose_interactions needs columns with names, but the features of this format have numbers; leave " +
-			"it out, or convert the file to CSV (dyad data convert)")
+		v.addf("choose_interactions needs columns with names, which this format does not have; leave it out, or " +
+			"convert the file to CSV (dyad data convert)")
 	case left < 0:
-		v.addf("choose_interactions is %d, but there are fewer pairs to choose from: a pair must have at most %d "+
-			"products and must not be listed in interactions", s.ChooseInteractions, widestCandidate)
+		v.addf("choose_interactions is %d, but too few other pairs have at most %d products; choose fewer pairs", s.ChooseInteractions, widestCandidate)
 	default:
 		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
 			dim += w
 		}
 		v.addIf(dim > maxBasisDim,
-			"the columns and the widest pairs of choose_interactions make %d features, but at most %d are "+
-				"allowed; choose fewer pairs or a smaller K", dim, maxBasisDim)
+			"the columns and chosen pairs make up to %d features, but at most %d are allowed; choose fewer pairs "+
+				"or a smaller K", dim, maxBasisDim)
 	}
 }

@@ -38,8 +38,7 @@ func (v *validator) texts(what string, all ...string) {
 	for _, s := range all {
 		if len(s) > maxText || !utf8.ValidString(s) ||
 			strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }) {
-			v.addf("%s: a text has more than %d bytes, or characters that are not text; give the column or the category "+
-				"another name in the file", what, maxText)
+			v.addf("%s: a text has more than %d bytes, control characters or invalid UTF-8; change it in the file", what, maxText)
 			return
 		}
 	}

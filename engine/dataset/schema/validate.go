@@ -43,7 +43,7 @@ func (v *validator) check() {
 		"format is %q, want %s", s.Format, strings.Join(formats[:], ", "))
 	switch {
 	case s.Store != "" && s.Store != StoreFloat64 && s.Store != StoreFloat32:
-		v.addf("store is %q, but it must be %s or %s; the option --store sets how a file is read into memory", s.Store,
+		v.addf("store is %q; want %s or %s; for mmap, use --store", s.Store,
 			StoreFloat64, StoreFloat32)
 	case s.IsNarrow() && s.IsSparse():
 		v.addf("store: %s needs dense records, but sparse records are stored as float64; leave store out, or set "+
@@ -127,8 +127,8 @@ func (v *validator) column(c *Column) {
 func (v *validator) label(where string, c *Column) {
 	v.addIf(c.Range != nil, "%s: only a label of kind: numeric may have a range", where)
 	if c.Positive == "" {
-		v.addf("%s: positive is missing; give the value of the class that should score high (or give kind: numeric and a "+
-			"range for graded labels)", where)
+		v.addf("%s: positive is missing; give the value that should score high (for graded labels, kind: numeric "+
+			"and a range)", where)
 	} else if c.Negative != "" && parse.NewSet([]string{c.class(c.Positive)}).Find([]byte(c.class(c.Negative))) >= 0 {
 		v.addf("%s: positive and negative have the same value", where)
 	}
@@ -139,14 +139,14 @@ func (v *validator) label(where string, c *Column) {
 	case c.Others != "" && c.Others != OthersDrop:
 		v.addf("%s: others is %q, but it must be drop, or left out", where, c.Others)
 	case c.Others != "" && c.Negative == "":
-		v.addf("%s: others needs negative; without negative, every other value counts as negative", where)
+		v.addf("%s: `others` needs `negative`; set `negative`, or leave `others` out", where)
 	}
 }
 
 func (v *validator) gradedLabel(where string, c *Column) {
 	v.addIf(c.Kind != KindNumeric, "%s: the kind of a label is %q, but it must be numeric, or left out", where, c.Kind)
 	v.addIf(c.Positive != "" || c.Negative != "" || c.Others != "" || c.Fold,
-		"%s: a graded label may have only a range; positive, negative, fold and others are for two classes", where)
+		"%s: a graded label has only a range; remove `positive`, `negative`, `others` and `fold`", where)
 	if len(c.Range) != 2 {
 		v.addf("%s: a graded label needs its public range: [lo, hi]", where)
 		return
@@ -159,8 +159,7 @@ func (v *validator) feature(where string, c *Column) {
 	case KindNumeric:
 		v.addIf(c.Categories != nil, "%s: a numeric column cannot have categories", where)
 		v.addIf(c.Unknown != "",
-			"%s: only a categorical column may have the key `unknown`; values outside the range of a numeric column "+
-				"are clamped", where)
+			"%s: `unknown` is only for categorical columns; numbers outside the range are clamped", where)
 		switch {
 		case c.Date != nil:
 			v.date(where, c)
@@ -196,8 +195,8 @@ func (v *validator) feature(where string, c *Column) {
 		v.addf("%s: kind is %q, but it must be numeric or categorical", where, c.Kind)
 	}
 	v.addIf(c.FromData && c.KnownFrom != "",
-		"%s: from_data means that the values were taken from the data, and known_from means that they are known "+
-			"without the data; delete one of the two", where)
+		"%s: from_data and known_from exclude each other; keep known_from only if the values are known without the "+
+			"data", where)
 	v.missing(where+": missing", c.Missing, c.kind())
 }
 
@@ -211,11 +210,11 @@ func (v *validator) date(where string, c *Column) {
 		v.addf("%s: date.format is %q, but it must be one of %s", where, c.Date.Format, strings.Join(known, ", "))
 	}
 	if _, _, ok := c.Date.bounds(); !ok {
-		v.addf("%s: date.from and date.to must be two days YYYY-MM-DD in order, because they are the public range", where)
+		v.addf("%s: date.from and date.to must be public dates YYYY-MM-DD, the earlier first", where)
 	}
 	v.addIf(c.Range != nil || c.Transform != "" || c.writesNumbers() || c.Missing != nil && c.Missing.Value != nil,
-		"%s: date.from and date.to are the range of a date, so a date column cannot have range, transform, "+
-			"suffix, prefix, decimal, thousands or a value for missing dates", where)
+		"%s: a date column cannot have range, transform, suffix, prefix, decimal, thousands or a value for missing "+
+			"dates", where)
 }
 
 // missing checks one policy. kind is the kind of the column. It is empty for the default policy of the schema,
@@ -253,8 +252,8 @@ func (v *validator) basis(where, basis string) {
 		v.addf("%sbasis is %q, want %s, %s, %sK, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto,
 			BasisNone, basisCurve, basisCosine, basisSpike, minCosines, maxCosines, basisCurve)
 	case basis != "" && v.s.ByIndex():
-		v.addf("%sbasis needs columns with names, but the features of this format have numbers; leave it out, or "+
-			"convert the file to CSV (dyad data convert)", where)
+		v.addf("%sbasis needs columns with names, which this format does not have; leave basis out, or convert the "+
+			"file to CSV (dyad data convert)", where)
 	}
 }
 
@@ -273,10 +272,10 @@ func (v *validator) basisDim() {
 	v.choice(columns, dim+products)
 	switch {
 	case curved && dim > maxBasisDim:
-		v.addf("the basis or the columns of interactions make %d features, but at most %d are allowed; choose a smaller K, "+
-			"basis: %s for some columns, or fewer categories", dim, maxBasisDim, BasisNone)
+		v.addf("the encoded columns make %d features, but at most %d are allowed; choose a smaller K, fewer "+
+			"categories, or basis: %s for some columns", dim, maxBasisDim, BasisNone)
 	case dim+products > maxBasisDim && products > 0:
-		v.addf("the products of interactions make more than the remaining %d of %d features; name fewer pairs, "+
-			"columns with fewer categories, or a smaller K", maxBasisDim-dim, maxBasisDim)
+		v.addf("interactions may add at most %d products (of %d features in all); name fewer pairs, fewer "+
+			"categories or a smaller K", maxBasisDim-dim, maxBasisDim)
 	}
 }

@@ -36,13 +36,11 @@ func (s *Schema) asCSV() bool { return s.Format == FormatCSV || s.Format == Form
 func (v *validator) csv() {
 	s := v.s
 	if _, ok := s.CSV.Separator(); !ok {
-		v.addf("csv.delimiter is %q, but it must be tab, or one ASCII character that is not a quote, a letter, a "+
-			"digit or a point", s.CSV.Delimiter)
+		v.addf("csv.delimiter is %q; want tab, or one ASCII character such as , ; : or |", s.CSV.Delimiter)
 	}
 	v.notation("csv.", s.CSV.Decimal, s.CSV.Decimal, s.CSV.Thousands)
 	if e := s.CSV.Encoding; e != "" && e != source.EncodingUTF16 && e != source.EncodingWindows1252 {
-		v.addf("csv.encoding is %q, but it must be utf-16, or windows-1252 (also for latin-1); for UTF-8, leave "+
-			"csv.encoding out", e)
+		v.addf("csv.encoding is %q; want utf-16 or windows-1252 (also for latin-1), or leave it out for UTF-8", e)
 	}
 	for _, p := range s.CSV.Comment {
 		v.addIf(p == "", "csv.comment has an empty prefix, and every line begins with an empty prefix")
@@ -53,7 +51,7 @@ func (v *validator) csv() {
 	given := 0
 	for _, c := range s.Columns {
 		v.addIf(s.asCSV() && !s.CSV.Header && c.Field != "",
-			"column %q has a field, but field is only for files that name their columns", c.Name)
+			"column %q: the key field is only for files with column names; remove field", c.Name)
 		if c.Position == 0 {
 			continue
 		}
@@ -95,7 +93,7 @@ func (v *validator) byIndex() {
 	case s.Range != nil:
 		v.numericRange("range", s.Range, "")
 	case listed < s.Features:
-		v.addf("range is missing; it must be the public [lo, hi] of all features that columns does not list")
+		v.addf("range is missing; set the public [lo, hi] of all features not listed in columns")
 	}
 }
 
@@ -104,20 +102,19 @@ func (v *validator) indexColumns() (listed int) {
 	s := v.s
 	positions := map[int]bool{}
 	for _, c := range s.Columns {
-		v.addIf(c.Field != "", "column %q has a field, but field is only for files that name their columns", c.Name)
+		v.addIf(c.Field != "", "column %q: the key field is only for files with column names; remove field", c.Name)
 		switch c.RoleOf() {
 		case RoleLabel, RoleGroup, RolePerson:
 			v.addIf(c.Position != 0,
-				"column %q has a position, but the format determines where label, group and person are (the "+
-					"label of a LIBSVM file is its first token); remove position", c.Name)
+				"column %q has a position, but the format determines where this column is; remove position", c.Name)
 			v.addIf(c.RoleOf() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX || s.Format == FormatImages),
 				"column %q cannot be a group, because %s has no query groups; use libsvm or npz", c.Name, s.Format)
 			v.addIf(c.RoleOf() == RolePerson && s.format() != FormatNPZ,
-				"column %q cannot be a person, because among files with numbered features only npz has persons", c.Name)
+				"column %q cannot be a person, because this format has no persons; use npz", c.Name)
 			continue
 		case RoleID, RoleIgnore:
-			v.addf("column %q: a file with numbered features can have only a label, a group and features (npz can "+
-				"also have persons)", c.Name)
+			v.addf("column %q: a file with numbered features takes only the roles feature, label and group (npz "+
+				"also person)", c.Name)
 			continue
 		}
 		listed++

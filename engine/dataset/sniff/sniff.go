@@ -87,7 +87,7 @@ func Text(name string, head []byte) string {
 
 // The rules of unsupported spreadsheets.
 const (
-	RuleExcel = "the file is a workbook of Excel before 2007, or a workbook with a password; save it as .xlsx " +
-		"without a password, or save the sheet as \"CSV UTF-8\""
+	RuleExcel = "the file is a workbook from before Excel 2007, or has a password; save it as .xlsx without a " +
+		`password, or as "CSV UTF-8"`
 	ruleODS = "the file is an OpenDocument spreadsheet; save it as .xlsx, or save the sheet as CSV in UTF-8"
 )

@@ -198,8 +198,8 @@ func isDateStyle(s *excelize.Style) bool {
 const (
 	RuleDamaged = "the workbook is damaged, too large or not an Office Open XML file; save it as .xlsx again, or " +
 		"save the sheet as \"CSV UTF-8\""
-	ruleSheets = "the workbook has several sheets with cells; name one sheet with sheet in the schema, or with " +
-		"--sheet for a draft"
+	ruleSheets = "the workbook has several sheets with cells; name one in the schema (sheet), or with --sheet for " +
+		"a draft"
 	RuleFormula = "a formula has no computed result; open the workbook in a spreadsheet program, save it there, and " +
 		"read that file"
 	ruleNoSheet = "the workbook has no sheet of this name with cells; correct the key sheet of the schema (or the " +

@@ -76,8 +76,8 @@ func Open(o Options) (*Team, error) {
 	t.rank, t.size = int(rank), int(size)
 	if n := started(os.Getenv); t.size == 1 && n > 1 {
 		// Each process would train and charge the privacy budget separately.
-		return nil, unavailable("the launcher started %d processes, but %s sees only one process, because the "+
-			"library belongs to another MPI; name the library of the launcher (DYAD_LIBMPI)", n, t.library)
+		return nil, unavailable("the launcher started %d processes, but %s sees only one; name the MPI library of "+
+			"the launcher (DYAD_LIBMPI)", n, t.library)
 	}
 	return t, nil
 }
@@ -169,7 +169,7 @@ func (t *Team) do(ctx context.Context, name string, deadline time.Duration, run 
 		return ctx.Err()
 	case <-late:
 		t.lost.Store(true)
-		return fmt.Errorf("%w: %w within %v (%s on rank %d); a machine may be down, slow or out of memory",
+		return fmt.Errorf("%w: %w within %v (%s on rank %d); a machine may be down or overloaded",
 			engine.ErrTeamLost, ErrHung, deadline, name, t.rank)
 	}
 }

@@ -12,8 +12,8 @@ type Team struct{}
 
 // Open returns an error wrapping ErrUnavailable, because MPI is supported only on Linux (amd64 and arm64).
 func Open(Options) (*Team, error) {
-	return nil, unavailable("this program, for %s/%s, has no MPI; MPI is supported on linux/amd64 and linux/arm64, by "+
-		"builds without the tag static", runtime.GOOS, runtime.GOARCH)
+	return nil, unavailable("this program for %s/%s has no MPI; use a build for linux/amd64 or linux/arm64 without "+
+		"the tag static", runtime.GOOS, runtime.GOARCH)
 }
 
 // Rank returns 0.

@@ -125,9 +125,8 @@ func report(o options, results []*result) (failed int, err error) {
 			why[r.why]++
 		}
 	}
-	fmt.Printf("seed %d: %d cells hold, %d cells fail, %d cells fail by a known defect, %d cells are left out (%d "+
-		"because the command does not make the call, %d because the loader or Go makes the call, %d because the "+
-		"run did not reach the call), %d cells were not run within the time limit\n",
+	fmt.Printf("seed %d: %d cells hold, %d fail, %d fail by a known defect, %d left out (%d: no such call, %d: "+
+		"call of the loader or Go, %d: not reached), %d not run in time\n",
 		o.seed, count[holds], count[fails], count[known], count[leftOut], why["the command makes no such call"],
 		why["of the loader or Go's own"], why[notReached], count[""])
 	if count[holds] == 0 {

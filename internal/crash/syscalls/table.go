@@ -75,14 +75,11 @@ var commands = []command{
 
 // noRow lists the commands with --ledger that have no row, with the reasons.
 var noRow = map[string]string{
-	"ledger sign": "the command writes its file with the function that a run with a key uses, and " +
-		"TestSignatureAfterACrash stops this function at every stage",
+	"ledger sign":      "TestSignatureAfterACrash covers the function that writes the signature",
 	"evaluate exact":   "reads the ledger and writes nothing to it",
 	"evaluate compare": "the command charges and writes with the function of evaluate private",
-	"baseline": "the command trains without privacy on public data, uses the function of train, and " +
-		"charges nothing",
-	"lab curve": "the command executes a plan of runs for minutes, and each run is charged in the same way " +
-		"as train and evaluate",
+	"baseline":         "the command trains on public data with the function of train, and charges nothing",
+	"lab curve":        "the runs take minutes, and each is charged like train and evaluate",
 }
 
 // kill is the fault SIGKILL before the call. The other faults are errors of the call: errors for all calls and

@@ -218,7 +218,7 @@ func (c comparison) outcome(lower bool) (text string, won, compared bool) {
 	text = fmt.Sprintf("behind by %s", number(-gap))
 	if best, ok := c.ceiling(); ok && !lower {
 		if c.paper > best.Mean {
-			text += fmt.Sprintf("; the paper's number is above every model without privacy here (%s, %s)", short(best.Algorithm),
+			text += fmt.Sprintf("; without privacy the best model (%s) reaches only %s", short(best.Algorithm),
 				number(best.Mean))
 		} else {
 			text += fmt.Sprintf("; without privacy %s reaches %s", short(best.Algorithm), number(best.Mean))

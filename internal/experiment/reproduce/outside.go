@@ -167,7 +167,7 @@ func (p Part) sameBudgets(all []group) []string {
 	var out []string
 	for _, name := range order {
 		if len(means[name]) == 1 && budgets[name] > 1 {
-			out = append(out, fmt.Sprintf("%s: the %d budgets of the paper give the same mean, %s", name, budgets[name],
+			out = append(out, fmt.Sprintf("%s: all %d budgets of the paper have the same mean, %s", name, budgets[name],
 				means[name][0]))
 		}
 	}

@@ -49,21 +49,18 @@ type paperPage struct {
 // Glossary returns explanations of the papers' names for data sets.
 func Glossary() []page.Word {
 	return []page.Word{
-		{Name: "Diabetes", Means: "in Huai 2020 and Xue 2021 the Pima Indians set (768 records, 8 features); in Han 2019 a " +
-			"set from the MarketScan databases, which need a licence"},
+		{Name: "Diabetes", Means: "Pima Indians (768 records, 8 features) in Huai 2020 and Xue 2021; a licensed " +
+			"MarketScan data set in Han 2019"},
 		{Name: "Diabetic Retinopathy", Means: "the Debrecen set of Messidor images (1,151 records, 19 features)"},
 		{Name: "Cancer", Means: "Breast Cancer Wisconsin (Diagnostic), WDBC (569 records, 30 features)"},
 		{Name: "Hepatitis", Means: "UCI hepatitis (155 records, 19 features)"},
-		{Name: "literal", Means: "the paper's formulas with the paper's noise (--mode paper); if there is no " +
-			`value, the reason is in its place, for example "never takes a step"`},
-		{Name: "changed schedule", Means: "the literal algorithm with a change (--paper-unsound, public data " +
-			"only): OffPair* and OnPair* have no burn-in, and DPGDC2 has a corrected step. No theorem of the paper " +
-			"covers the changed algorithm"},
-		{Name: "certified", Means: "the same algorithm with noise whose guarantee is proved for the epsilon that " +
-			"was asked for"},
-		{Name: "proved epsilon", Means: "the epsilon that the printed noise provably gives at the same delta. If " +
-			"it is 0, delta alone covers the leak. If it is below the epsilon that was asked for, the paper added " +
-			"more noise than its claim needs. If it is above the epsilon that was asked for, the claim is not met"},
+		{Name: "literal", Means: "the paper's formulas and noise (--mode paper); a missing value shows its reason, " +
+			`such as "never takes a step"`},
+		{Name: "changed schedule", Means: "the literal algorithm with --paper-unsound: no burn-in (OffPair*, " +
+			"OnPair*) or a corrected step (DPGDC2); no theorem of the paper covers it"},
+		{Name: "certified", Means: "the same algorithm with noise that provably gives the requested epsilon"},
+		{Name: "proved epsilon", Means: "the epsilon that is proved for the printed noise at the same delta, 0 if " +
+			"delta alone covers the leak. If it exceeds the requested epsilon, the claim is not met"},
 		{Name: "auto", Means: "the algorithm that the program chooses from public numbers (dyad train without " +
 			"--algorithm)"},
 	}
@@ -115,7 +112,7 @@ func (i Item) section(out, committed string) (section, error) {
 		s.State = NotRun
 	}
 	if state.Done < state.Runs {
-		s.Why = append(s.Why, fmt.Sprintf("%d of %d runs are done; all of them take about %s of one core: dyad lab "+
+		s.Why = append(s.Why, fmt.Sprintf("%d of %d runs are done; all runs take about %s of one core: dyad lab "+
 			"reproduce %s %s", state.Done, state.Runs, Duration(state.Seconds), i.Paper, i.Name))
 	}
 	return s, nil
@@ -346,8 +343,8 @@ func (s slope) name() string {
 }
 
 func tableOfSlopes(all []slope) table {
-	t := table{Caption: "Slopes of the logarithm of the mean against the logarithm of the axis value, with " +
-		"bootstrap intervals over splits (95 %)", Head: []string{"method", "against", "measured exponent", "interval",
+	t := table{Caption: "Log-log slopes of the mean against the axis value, with bootstrap intervals over splits " +
+		"(95 %)", Head: []string{"method", "against", "measured exponent", "interval",
 		"theorem's exponent",
 		"theorem", "points"}}
 	for _, s := range all {

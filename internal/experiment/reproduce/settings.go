@@ -18,14 +18,14 @@ var settingsItems = []string{"huai-figure1", "huai-figure2", "huai-figure5", "hu
 func writeSettings(w io.Writer, items []Item, out string) error {
 	var b strings.Builder
 	b.WriteString("# Under the papers' own settings\n\nRadius 1 for every method, and the papers' n, d, epsilon and " +
-		"delta. Written by `dyad lab reproduce` from result files\n(bench/results/reproduce); edit neither numbers " +
-		"nor sentences here. ± is one standard error over splits. Claimed: the number that the paper\nprints. " +
-		"Literal: the paper's formulas. Certified: the same algorithm with proved noise. Of figures, whose numbers " +
-		"cannot be read, the largest n\nis shown. Scores are judged by AUC, metrics by the accuracy of 3 nearest " +
-		"neighbours, where higher is better; an objective is better when lower.\nHan 2019 and Li 2020 are run by " +
-		"commands of their own ([Han](reproduce-han.html), [Li](reproduce-li.html)); Kang 2021 has no experiments " +
-		"with noise\n([Kang](reproduce-kang.html)).\n\nAssumption 1 of Huai 2020 allows Y(y, y') = y y' in the place " +
-		"of y - y'. For scores the objective is then the same for all labels, and least at the model " +
+		"delta. Written by `dyad lab reproduce` from result files\n(bench/results/reproduce); do not edit this " +
+		"file. ± is one standard error over splits. Claimed: the number that the paper\nprints. Literal: the " +
+		"paper's formulas. Certified: the same algorithm with proved noise. Figures have no printed numbers, so " +
+		"only their largest n\nis shown. Scores are judged by AUC, metrics by the accuracy of 3 nearest neighbours, " +
+		"where higher is better; an objective is better when lower.\nHan 2019 and Li 2020 are run by commands of " +
+		"their own ([Han](reproduce-han.html), [Li](reproduce-li.html)); Kang 2021 has no experiments with " +
+		"noise\n([Kang](reproduce-kang.html)).\n\nAssumption 1 of Huai 2020 allows Y(y, y') = y y' in the place of y " +
+		"- y'. For scores, this objective ignores the labels and has its minimum at the model " +
 		"0\n([theory](theory.md#product-of-labels); `go test ./engine -run TestProductOfLabelsLearnsNothing`). So " +
 		"all tables of scores use y - y', and all tables of metrics use y y'.\n")
 	for _, p := range parts(items, settingsItems...) {
