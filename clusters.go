@@ -40,8 +40,9 @@ type ClusterOptions struct {
 	// Metric, if it is not nil, maps the records before they are clustered. It must be public or released before. Its
 	// own charge stays in the ledger. Its encoder must equal the encoder of the data.
 	Metric *Model
-	// LookAlikes is the rule by which CheckIndividuals compared ids, for a metric that protects one individual. The
-	// clusters then protect one individual as well, so that a ledger composes the two charges.
+	// LookAlikes is the rule by which CheckIndividuals compares ids. It is used only if Metric protects one
+	// individual. The clusters then protect one individual as well, so that a ledger composes the charge of the
+	// metric and the charge of the clusters.
 	LookAlikes dataset.LookAlikes
 	Epsilon    float64
 	Delta      *float64 // nil is privacy.DefaultDelta

@@ -24,8 +24,9 @@ type FigureOptions struct {
 	Model   *Model   // public, or released before
 	Epsilon float64  // to spend; required
 	Delta   *float64 // nil is privacy.DefaultDelta, 0 asks for pure epsilon
-	// Thresholds are the thresholds of the ROC curve. If they are nil, a released mean and standard deviation of the
-	// scores place them. The operating point at Threshold is always released.
+	// Thresholds are the thresholds of the ROC curve. If Thresholds is nil, the mean and the spread of the scores
+	// are released, and the thresholds are computed from these two numbers. The operating point at Threshold is
+	// always released.
 	Thresholds []float64
 	Threshold  float64
 	// Aim is the aim by which a threshold is chosen among the operating points, at no further charge; nil chooses none.
@@ -274,7 +275,8 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	case d.Reference == nil:
 		return input.Errorf("dyad: a metric is evaluated with public records as neighbours (FigureData.Reference)")
 	case d.Reference.Records.Len() < slices.Max(metrics.NeighbourRanks):
-		return input.Errorf("dyad: %s has %d records; evaluation by neighbours needs at least %d", o.Reference, d.Reference.Records.Len(),
+		return input.Errorf("dyad: %s has %d records; evaluation by neighbours needs at least %d", o.Reference,
+			d.Reference.Records.Len(),
 			slices.Max(metrics.NeighbourRanks))
 	case m.Network != nil:
 		return nil

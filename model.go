@@ -64,7 +64,8 @@ type Model struct {
 	Encoder    *dataset.Encoder  `json:"encoder"`           // maps raw columns to features
 	Report     algorithms.Report `json:"report"`
 
-	// Pairs is the report of a run on labelled pairs. Report then has the fields that both reports share.
+	// Pairs is the report of a run on labelled pairs. If Pairs is set, Report has only the fields that a
+	// report on pairs and a report on records have in common.
 	Pairs *algorithms.Report `json:"pairs_report,omitempty"`
 	// Tuples is the report of a run on records with classes.
 	Tuples *algorithms.Report `json:"tuples_report,omitempty"`
@@ -79,7 +80,7 @@ type Model struct {
 	// Options holds the options of the command that made the model, if they affect the guarantee. Nothing reads them.
 	Options map[string]any `json:"options,omitempty"`
 
-	// Guarantee is the guarantee of the report with the additions of the run.
+	// Guarantee is the guarantee of the plan, with the assumptions and warnings that the run added.
 	Guarantee privacy.Guarantee `json:"guarantee"`
 
 	read *origin // nil for a model that was not read

@@ -112,7 +112,8 @@ func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 	return s.WithBasis(basis), reason, nil
 }
 
-// Plan plans a training with the algorithm of a choice, whose options the caller may have changed after Choose.
+// Plan plans a training with the algorithm that the choice c contains. The caller may have changed the options
+// of this algorithm after Choose.
 func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	t := &Training{Task: cmp.Or(o.Task, AUC), algorithm: c.Algorithm, shape: s, asserted: o.asserts(), team: o.On.Shared()}
 	if o.On.Precise() && t.Task != Metric {

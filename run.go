@@ -76,8 +76,8 @@ type Run struct {
 
 // Watch holds the observers of a run. A nil observer is not called.
 type Watch struct {
-	// Progress is called after each step with the number of finished steps and the number of all steps. Step times
-	// can depend on records.
+	// Progress is called after each step with the number of finished steps and the number of all steps. The time
+	// between two calls can depend on private records. Do not publish these times.
 	Progress func(done, total int)
 	// Charged is called with the id of a run when its charge is durable.
 	Charged func(run string)

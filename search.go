@@ -154,7 +154,8 @@ type Chosen struct {
 	*Trained        // the model; with Models, the chosen model
 	Winner   string // name of the chosen setting or model
 	Index    int    // index of the winner
-	// AUC is the AUC that random stopping released, on the records of the training. Otherwise it is 0.
+	// AUC is the released AUC of the winner on the records of the training. It is 0 unless the search
+	// used random stopping, because nothing else releases an AUC.
 	AUC float64
 	// ChargedRun is the id of the search's run and Promise is the guarantee of the search. A model of Models keeps the
 	// run and the guarantee of its own training.

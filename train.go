@@ -105,7 +105,8 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data,
 		return nil, err
 	}
 	if t.team == "" {
-		return nil, input.Errorf("dyad: the plan is for one process; open the device with device.Options.Team")
+		return nil, input.Errorf("dyad: the plan is for one process, but Join needs a plan for a team; set " +
+			"device.Options.Team when you open the device")
 	}
 	program, err := team.Program()
 	if err != nil {
@@ -140,10 +141,11 @@ func (t *Training) Lead(crew engine.Team, share *Data) *team.Leader {
 	return team.Lead(crew, t.Spec.Kernel, share.Records)
 }
 
-// Serve computes this rank's part of the sums of rank 0, after Join, until rank 0 stops its leader. It reads no ledger
-// and draws no noise. Before a release, rank 0 asks every rank whether the packs that it reads have changed. After an
-// error the process must end. An error that wraps team.ErrInputs names a changed pack of this rank, and is returned
-// after the stop.
+// Serve computes this rank's part of every sum that rank 0 requests. Call Serve after Join. It returns when rank 0
+// stops the leader that Lead returned, or with an error. It reads no ledger and draws no noise. Before a release, rank
+// 0 asks every rank whether the packs that the rank read have changed. An error that wraps team.ErrInputs names a
+// changed pack of this rank. Serve returns such an error only after rank 0 has stopped the leader. After any error the
+// process must end.
 func (t *Training) Serve(ctx context.Context, crew engine.Team, share *Data) error {
 	return team.Serve(ctx, crew, t.Spec.Kernel, share.Records, share.Source().unchanged)
 }

@@ -154,9 +154,9 @@ type Info struct {
 	NoGroups, NoPaper, NoL2 string
 	// ScoresOnly is true if the algorithm learns linear scores only. MetricsOnly is true if it learns metrics only.
 	ScoresOnly, MetricsOnly bool
-	// Withholds promises that released values leave Train only in the weights that Train returns
-	// (Algorithm.Train). A charged run can be resumed only with this promise. Without the promise, a run ends
-	// with its first attempt. A type that embeds an algorithm does not inherit the promise.
+	// Withholds promises that Algorithm.Train reveals released values only through the weights that it
+	// returns. A charged run can be resumed only with this promise. Without the promise, a run ends with its
+	// first attempt. A type that embeds an algorithm does not inherit the promise.
 	Withholds bool
 }
 
@@ -189,7 +189,8 @@ type Algorithm interface {
 	Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session, t Tracker) ([]float64, error)
 }
 
-// Tracker receives the progress of a training and keeps its state. The zero value ignores both.
+// Tracker reports the progress of a training, and restores and saves the state of the training.
+// The zero value does nothing.
 type Tracker struct {
 	// OnStep is called by Step. It may be nil.
 	OnStep func(done, total int)

@@ -48,7 +48,8 @@ func checkApplies(i Info, s Spec) error {
 		return Refused(i.Name, " adds Gaussian noise in %s mode and needs delta > 0, the default is min(1e-5, "+
 			"n^-1.5) = %.3g; %s", s.Mode, privacy.DefaultDelta(p.N), pure)
 	case s.L2 != 0 && i.NoL2 == certifiedMode && s.Mode == Paper:
-		return Refused("", "the paper's %s takes no L2 term, but alpha is %.6g; set alpha to 0 or use certified mode", i.Name, s.L2)
+		return Refused("", "the paper's %s takes no L2 term, but alpha is %.6g; set alpha to 0 or use certified mode", i.Name,
+			s.L2)
 	case s.L2 != 0 && i.NoL2 != certifiedMode && i.NoL2 != "":
 		return Refused(i.Name, " takes no L2 term, but alpha is %.6g; set alpha to 0 or use %s", s.L2,
 			i.NoL2)

@@ -22,8 +22,8 @@ type Question struct {
 type Choice struct {
 	Algorithm Algorithm
 	L2        float64 // the weight of the L2 term: Question.L2, or the default of the algorithm
-	// Reason is the rule that decided, with its numbers. It is "" in modes other than Certified, where the
-	// algorithm does not depend on the question.
+	// Reason is the rule that decided, with its numbers. In modes other than Certified it is "", because
+	// the mode alone determines the algorithm.
 	Reason string
 }
 
@@ -77,7 +77,8 @@ func Choose(q Question) Choice {
 	case !scores:
 		return q.choice(MomentMetric{}, "no loss was given, and the moments of both classes give a metric")
 	case q.LossNamed && !isLeastSquares(p.Loss):
-		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was given, which moments-descent can minimise", p.Loss.Name()))
+		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was given, which moments-descent can minimise",
+			p.Loss.Name()))
 	case q.LossNamed:
 		return q.choice(Moments{},
 			"the square loss was given; moments minimise it over all pairs, including pairs of one class")

@@ -19,7 +19,8 @@ func (noMoments) PlanMoments(engine.Problem) (engine.Kernel, error) {
 	return nil, engine.ErrUnsupported
 }
 
-func question(t *testing.T, n, d int, change func(*engine.Problem, *privacy.Budget, *engine.Backend)) algorithms.Question {
+func question(t *testing.T, n, d int, change func(*engine.Problem, *privacy.Budget,
+	*engine.Backend)) algorithms.Question {
 	t.Helper()
 	p := engine.Problem{N: n, D: d, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.1}
 	b, backend := privacy.Budget{Epsilon: 1, Delta: 1e-5}, engine.Backend(cpu.Backend{})
@@ -58,9 +59,10 @@ func TestChoose(t *testing.T) {
 		algorithm string
 		reason    string
 	}{
-		"small":           {question(t, 500, 8, nil), "moments", "at most 128"},
-		"large":           {question(t, 50000, 8, nil), "moments", "above 128, where two logistic steps are best"},
-		"large, ridge":    {with(question(t, 50000, 8, nil), func(q *algorithms.Question) { q.L2 = &ridge }), "moments", "no L2 term"},
+		"small": {question(t, 500, 8, nil), "moments", "at most 128"},
+		"large": {question(t, 50000, 8, nil), "moments", "above 128, where two logistic steps are best"},
+		"large, ridge": {with(question(t, 50000, 8, nil), func(q *algorithms.Question) { q.L2 = &ridge }),
+			"moments", "no L2 term"},
 		"square":          {lossNamed(named(t, "square")), "moments", "over all pairs, including pairs of one class"},
 		"logistic, named": {lossNamed(engine.Logistic{}), "moments-descent", "logistic loss was given"},
 		"hinge, named":    {lossNamed(named(t, "hinge")), "moments-descent", "hinge loss was given"},
@@ -100,13 +102,15 @@ func TestChoose(t *testing.T) {
 		"persons": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.PersonRows = 5
 		}), "moments", "at most 128"},
-		"paper": {with(question(t, 500, 8, nil), func(q *algorithms.Question) { q.Spec.Mode = algorithms.Paper }), "dpgdsc", ""},
+		"paper": {with(question(t, 500, 8, nil), func(q *algorithms.Question) { q.Spec.Mode = algorithms.Paper }), "dpgdsc",
+			""},
 		"not private": {with(question(t, 500, 8, nil), func(q *algorithms.Question) {
 			q.Spec.Mode = algorithms.NonPrivate
 		}), "projected-gradient", ""},
 	} {
 		choice := algorithms.Choose(c.q)
-		if got := choice.Algorithm.Info().Name; got != c.algorithm || !strings.Contains(choice.Reason, c.reason) || (c.reason == "") != (choice.Reason == "") {
+		if got := choice.Algorithm.Info().Name; got != c.algorithm || !strings.Contains(choice.Reason, c.reason) ||
+			(c.reason == "") != (choice.Reason == "") {
 			t.Errorf("%s: %s because %q, want %s because %q", name, got, choice.Reason, c.algorithm, c.reason)
 		}
 		p, err := choice.Plan(c.q.Spec)
@@ -118,7 +122,8 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %d steps, want %d", name, p.Moments().Steps, steps)
 		}
 		report := p.Report()
-		if says := strings.Contains(report.Text(), "chosen by auto: "+choice.Reason); says != (c.reason != "") || report.Word("choice") != choice.Reason || report.Word("algorithm") != c.algorithm {
+		if says := strings.Contains(report.Text(), "chosen by auto: "+choice.Reason); says != (c.reason != "") ||
+			report.Word("choice") != choice.Reason || report.Word("algorithm") != c.algorithm {
 			t.Errorf("%s: the report has the choice: %v\n%s", name, says, report.Text())
 		}
 		if e := p.Guarantee.Epsilon; c.q.Spec.Mode == algorithms.Certified && !(e <= c.q.Spec.Budget.Epsilon) {
@@ -153,7 +158,8 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 			var n int
 			var epsilon float64
 			from := strings.Index(text, "unchanged, ")
-			must.Get(fmt.Sscanf(text[max(0, from):], "unchanged, n = %d, or epsilon = %g", &n, &epsilon))(t, fmt.Sprintf("%s, delta %v: %q", name, delta, text))
+			must.Get(fmt.Sscanf(text[max(0, from):], "unchanged, n = %d, or epsilon = %g", &n, &epsilon))(t,
+				fmt.Sprintf("%s, delta %v: %q", name, delta, text))
 			if a, b := warned(n, 0.1), warned(60, epsilon); a != "" || b != "" {
 				t.Errorf("%s, delta %v: n = %d and epsilon = %v are warned about: %q, %q", name, delta, n, epsilon, a, b)
 			}
@@ -200,7 +206,8 @@ func TestEveryPlanHasAnEstimatedTime(t *testing.T) {
 			t.Errorf("%s: %v s for 1,000 records, %v s for 4,000", a.Info().Name, small, large)
 		}
 	}
-	for seconds, want := range map[float64]string{0.2: "less than a second", 100: "about 100 seconds", 600: "about 10 minutes", 7 * 86400: "about 7 days"} {
+	for seconds, want := range map[float64]string{0.2: "less than a second", 100: "about 100 seconds",
+		600: "about 10 minutes", 7 * 86400: "about 7 days"} {
 		must.Equal(t, algorithms.Duration(seconds), want, "%v s", seconds)
 	}
 }

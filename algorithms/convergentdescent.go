@@ -26,10 +26,10 @@ type ConvergentDescent struct {
 	descends
 	// Steps is the number of steps T. If it is 0, the public rule of GradientPerturbation applies.
 	Steps int
-	// StepSize is eta, at most 2/(L~+alpha). If it is 0, the same public rule applies.
+	// StepSize is eta, at most 2/(L~+alpha). If it is 0, eta is TotalStep/Steps, but at most 2/(L~+alpha).
 	StepSize float64
-	// TotalStep is H = eta T. If it is 0, the same public rule applies. It is ignored if Steps and StepSize are
-	// both set.
+	// TotalStep is H = eta T. If it is 0, the public rule of docs/theory.md#step-length applies. It is ignored
+	// if Steps and StepSize are both set.
 	TotalStep float64
 }
 

@@ -16,9 +16,9 @@ type GradientPerturbation struct {
 	// StepSize is eta. Privacy holds for any value. If it is 0, eta is TotalStep/Steps, but at most
 	// 2/(L~+alpha) if the loss is smooth.
 	StepSize float64
-	// TotalStep is H = eta T. If it is 0, the public rule of docs/theory.md#step-length applies; it balances
-	// progress and noise here as for output perturbation. TotalStep is ignored if Steps and StepSize are both
-	// set.
+	// TotalStep is H = eta T. If it is 0, the public rule of docs/theory.md#step-length applies. This rule
+	// balances progress and noise, as for output perturbation. TotalStep is ignored if Steps and StepSize are
+	// both set.
 	TotalStep float64
 	Optimizer `options:"Update Momentum Decay Tail"`
 }

@@ -21,15 +21,15 @@ import (
 // Job is the training of a plan. Execute charges the plan and runs the training.
 type Job struct {
 	Plan *Plan
-	// Withholds promises that released values leave Train only in the weights that Train returns. Only then can
-	// a run be resumed.
+	// Withholds promises that Train reveals released values only through the weights that it returns. A run can
+	// be resumed only with this promise.
 	Withholds bool
 	// OwnNoise is true if Train draws noise that its session does not see. An attempt that fails by itself is
 	// then treated as if it had drawn noise, and no checkpoints are kept.
 	OwnNoise bool
 	// Records returns a hash of the records in their order, as checkpoints of the given format store it.
 	Records func(ctx context.Context, format string) (string, error)
-	// Train trains and returns the weights to Execute, which alone passes them on.
+	// Train trains the model and returns its weights. Only Execute passes these weights on.
 	Train func(ctx context.Context, s privacy.Session, t Tracker) (weights []float64, err error)
 }
 

@@ -128,7 +128,8 @@ func fieldsOf(v reflect.Value) (string, error) {
 				return "", err
 			}
 		default:
-			return "", fmt.Errorf("field %s of %v is a %v; want bool, int, float64, string or a struct of these types", v.Type().Field(i).Name, v.Type(), f.Type())
+			return "", fmt.Errorf("field %s of %v is a %v; want bool, int, float64, string or a struct of these types",
+				v.Type().Field(i).Name, v.Type(), f.Type())
 		}
 		all = append(all, v.Type().Field(i).Name+":"+text)
 	}
@@ -173,7 +174,8 @@ func (p *KindPlan) Job(r *engine.Records) Job {
 // Fits returns an error if the records do not have the shape of the plan.
 func (p *KindPlan) Fits(r *engine.Records) error {
 	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
-		return fmt.Errorf("algorithms: the data do not fit the plan of %s: %d records of %d features, one row each", p.Algorithm, p.Shape.Records, p.Shape.Features)
+		return fmt.Errorf("algorithms: the data do not fit the plan of %s: %d records of %d features, one row each",
+			p.Algorithm, p.Shape.Records, p.Shape.Features)
 	}
 	return nil
 }

@@ -123,8 +123,9 @@ func (a MomentMetric) releases(s Spec, kernel engine.Kernel) (*MomentsPlan, Rele
 	return m, rows, nil
 }
 
-// Train releases the moments and computes the metric from them. Its state between the passes, which a
-// checkpoint may keep, is the released sum and the exact moments of the class of the second pass.
+// Train releases the moments and computes the metric from them. Its state after the first pass is the
+// released sum of the records. After the second pass, the state also contains the exact moments of
+// the positive records, which the second pass computed. A checkpoint may keep this state.
 func (MomentMetric) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s privacy.Session,
 	t Tracker) ([]float64, error) {
 	m, problem := p.Moments(), p.Spec.Kernel.Problem()

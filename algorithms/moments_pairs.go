@@ -55,7 +55,8 @@ func choosePairs(n int, c engine.Candidates, b privacy.Budget) (epsilon float64,
 	}
 	epsilon = 12 / (pairWorth * float64(n)) * math.Log(max(2, float64(len(c.Products))))
 	if need := share(epsilon); need > mostPairsShare {
-		return 0, fmt.Sprintf("the choice needs %.2g of mu^2 for %d candidates, but at most %g is allowed", need, len(c.Products), mostPairsShare)
+		return 0, fmt.Sprintf("the choice needs %.2g of mu^2 for %d candidates, but at most %g is allowed", need,
+			len(c.Products), mostPairsShare)
 	}
 	for share(epsilon) < leastPairsShare {
 		epsilon *= 1.001
@@ -75,7 +76,7 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	holds, ok := s.Kernel.(interface{ Holds() bool })
 	switch {
 	case len(problem.Groups) > 0:
-		return refuse("no theorem covers it within query groups")
+		return refuse("no theorem covers a choice of interactions within query groups")
 	case !ok || !holds.Holds():
 		return refuse("only one process on the CPU can sum residuals")
 	case s.Budget.Delta == 0:

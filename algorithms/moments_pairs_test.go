@@ -16,11 +16,13 @@ import (
 // pairCandidates are products of 3 of 5 features; k of them are chosen.
 func pairCandidates(k int) engine.Candidates {
 	return engine.Candidates{Choose: k, Ratio: 0.9, Plain: 1, Products: []engine.Product{
-		{A: 0, WidthA: 1, B: 1, WidthB: 1, Scale: 2}, {A: 0, WidthA: 1, B: 2, WidthB: 3, Scale: 3}, {A: 1, WidthA: 1, B: 2, WidthB: 3, Scale: 1},
+		{A: 0, WidthA: 1, B: 1, WidthB: 1, Scale: 2}, {A: 0, WidthA: 1, B: 2, WidthB: 3, Scale: 3},
+		{A: 1, WidthA: 1, B: 2, WidthB: 3, Scale: 1},
 	}}
 }
 
-func pairsSpec(t *testing.T, n int, c engine.Candidates, b privacy.Budget, change func(*engine.Problem)) algorithms.Spec {
+func pairsSpec(t *testing.T, n int, c engine.Candidates, b privacy.Budget,
+	change func(*engine.Problem)) algorithms.Spec {
 	t.Helper()
 	problem := engine.Problem{N: n, D: 5, Bounds: engine.UnitBounds(), Loss: engine.Logistic{}, Radius: 0.5, Candidates: c}
 	if change != nil {
@@ -35,13 +37,15 @@ func TestPairsSpendTheBudget(t *testing.T) {
 		n, k    int
 		epsilon float64
 	}{{20000, 1, 4}, {20000, 2, 8}, {1 << 22, 1, 0.1}} {
-		p := must.Get(algorithms.Moments{Steps: 2}.Plan(pairsSpec(t, c.n, pairCandidates(c.k), privacy.Budget{Epsilon: c.epsilon, Delta: 1e-5}, nil)))(t)
+		p := must.Get(algorithms.Moments{Steps: 2}.Plan(pairsSpec(t, c.n, pairCandidates(c.k),
+			privacy.Budget{Epsilon: c.epsilon, Delta: 1e-5}, nil)))(t)
 		m := p.Moments()
 		if m.Pairs == nil {
 			t.Fatalf("n = %d, epsilon %v: no choice: %s", c.n, c.epsilon, m.NoPairs)
 		}
 		row, shares, squares := p.Releases[m.Pairs.Rows], 0.0, 0.0
-		if e, ok := row.Cost.(account.BoundedRangeEvent); !ok || e.Epsilon != m.Pairs.Epsilon || privacy.ChoiceEpsilon(e.Epsilon) != e.Epsilon || row.Times != c.k {
+		if e, ok := row.Cost.(account.BoundedRangeEvent); !ok || e.Epsilon != m.Pairs.Epsilon ||
+			privacy.ChoiceEpsilon(e.Epsilon) != e.Epsilon || row.Times != c.k {
 			t.Errorf("the choice costs %v, %d times", row.Cost, row.Times)
 		}
 		for _, r := range p.Releases {
@@ -52,7 +56,8 @@ func TestPairsSpendTheBudget(t *testing.T) {
 			}
 		}
 		squares += float64(c.k) * math.Pow(account.PureGDPMu(m.Pairs.Epsilon/2), 2)
-		if whole := account.GDPMu(c.epsilon, 1e-5); math.Abs(shares-1) > 1e-6 || math.Sqrt(squares) > whole*(1+1e-9) || math.Sqrt(squares) < whole*(1-1e-6) {
+		if whole := account.GDPMu(c.epsilon, 1e-5); math.Abs(shares-1) > 1e-6 || math.Sqrt(squares) > whole*(1+1e-9) ||
+			math.Sqrt(squares) < whole*(1-1e-6) {
 			t.Errorf("n = %d: shares add up to %v, and the mu is %v of %v", c.n, shares, math.Sqrt(squares), whole)
 		}
 		must.Within(t, p.Guarantee.Epsilon, c.epsilon*(1-1e-6), c.epsilon, "epsilon")
@@ -61,7 +66,8 @@ func TestPairsSpendTheBudget(t *testing.T) {
 
 // The certificates of the releases before a choice have the rounding errors of the kernel that sums them, also where it sums sparse records.
 func TestPairsBeforeAChoiceOfSparseRecords(t *testing.T) {
-	s := pairsSpec(t, 40000, pairCandidates(1), privacy.Budget{Epsilon: 8, Delta: 1e-5}, func(p *engine.Problem) { p.D, p.NonZerosPerRow = 520, 4 })
+	s := pairsSpec(t, 40000, pairCandidates(1), privacy.Budget{Epsilon: 8, Delta: 1e-5},
+		func(p *engine.Problem) { p.D, p.NonZerosPerRow = 520, 4 })
 	p := must.Get(algorithms.Moments{Second: "full"}.Plan(s))(t)
 	m, stated := p.Moments(), 0.0
 	for _, r := range p.Releases[:m.Pairs.Rows] {
@@ -71,7 +77,8 @@ func TestPairsBeforeAChoiceOfSparseRecords(t *testing.T) {
 			}
 		}
 	}
-	if e := p.Spec.Kernel.Bounds(engine.Query{Radius: m.Pairs.First.ClipRadius, Second: engine.FullSecond}); !(stated >= e.Sum) || e.Sum == 0 {
+	if e := p.Spec.Kernel.Bounds(engine.Query{Radius: m.Pairs.First.ClipRadius,
+		Second: engine.FullSecond}); !(stated >= e.Sum) || e.Sum == 0 {
 		t.Errorf("moments before the choice state the error %v, and their kernel has %v", stated, e.Sum)
 	}
 }
@@ -81,7 +88,8 @@ func TestPairsRule(t *testing.T) {
 	b := privacy.Budget{Epsilon: 0.5, Delta: 1e-5}
 	p := must.Get(algorithms.Moments{}.Plan(pairsSpec(t, 2000, pairCandidates(1), b, nil)))(t)
 	plain := must.Get(algorithms.Moments{}.Plan(pairsSpec(t, 2000, engine.Candidates{}, b, nil)))(t)
-	if m := p.Moments(); m.Pairs != nil || m.NoPairs == "" || !strings.Contains(p.Report().Text(), m.NoPairs) || len(p.Releases) != len(plain.Releases) || p.Releases[2].Noise != plain.Releases[2].Noise {
+	if m := p.Moments(); m.Pairs != nil || m.NoPairs == "" || !strings.Contains(p.Report().Text(), m.NoPairs) ||
+		len(p.Releases) != len(plain.Releases) || p.Releases[2].Noise != plain.Releases[2].Noise {
 		t.Errorf("at epsilon 0.5 the choice is %+v, %q", m.Pairs, m.NoPairs)
 	}
 }
@@ -95,9 +103,11 @@ func TestPairsRefuse(t *testing.T) {
 		n      int
 		change func(*engine.Problem)
 	}{
-		"query groups":                    {algorithms.Moments{}, big, 20000, func(p *engine.Problem) { p.Groups = []int{10000, 10000} }},
-		"needs delta > 0":                 {algorithms.Moments{}, privacy.Budget{Epsilon: 4}, 20000, nil},
-		"labels are graded":               {algorithms.Moments{}, big, 20000, func(p *engine.Problem) { p.LabelValues = engine.AnyLabels }},
+		"query groups": {algorithms.Moments{}, big, 20000,
+			func(p *engine.Problem) { p.Groups = []int{10000, 10000} }},
+		"needs delta > 0": {algorithms.Moments{}, privacy.Budget{Epsilon: 4}, 20000, nil},
+		"labels are graded": {algorithms.Moments{}, big, 20000,
+			func(p *engine.Problem) { p.LabelValues = engine.AnyLabels }},
 		"need second moments":             {algorithms.Moments{Second: "none"}, big, 20000, nil},
 		"declared centre":                 {algorithms.Moments{Centre: []float64{0}}, big, 20000, nil},
 		"1 GiB":                           {algorithms.Moments{}, big, 1 << 26, nil},
@@ -149,7 +159,8 @@ func TestPairsResume(t *testing.T) {
 	for _, k := range places {
 		d += c.Products[k].Width()
 	}
-	if w, _, odds, noise := a.Parts(rest, d); len(places) != 2 || places[0] == places[1] || len(w) != d || len(odds) != 4+d || len(noise) != 1+1+6+d-5 {
+	if w, _, odds, noise := a.Parts(rest, d); len(places) != 2 || places[0] == places[1] || len(w) != d ||
+		len(odds) != 4+d || len(noise) != 1+1+6+d-5 {
 		t.Errorf("places %v, %d weights, %d numbers of log odds and %d of noise", places, len(w), len(odds), len(noise))
 	}
 	// Stopped before the choice, a run starts again and draws one choice more; the first stays unseen.

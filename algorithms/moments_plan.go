@@ -140,7 +140,7 @@ func (m *MomentsPlan) work(s Spec) Work {
 func (m *MomentsPlan) plan(i Info, s Spec, rows Releases) (*Plan, error) {
 	p := &Plan{
 		Algorithm: i.Name, Mode: s.Mode, Spec: s, own: m, Work: m.work(s),
-		Aim:      Aim{Loss: "square", apart: "minimises the square loss, and its model is a direction"},
+		Aim:      Aim{Loss: "square", apart: "minimises the square loss, then scales the weights to a fixed norm"},
 		Schedule: Schedule{Name: "passes over the records", Steps: m.passes()},
 	}
 	if m.Classes {
@@ -234,7 +234,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	switch {
 	case a.CountShare > 0 && a.Balance > 0:
-		return bad("the share of positives is declared; leave the budget share of their number out")
+		return bad("the share of positives is declared; leave out the budget share for the number of positives")
 	case a.CentreShare > 0 && a.Centre != nil:
 		return bad("a public centre needs no share; leave the share or the public centre out")
 	case a.SecondShare > 0 && c.Kind == engine.NoSecond:

@@ -45,7 +45,8 @@ func (p *Plan) momentsFacts() Facts {
 		objective = "a record is a person; a pair of persons counts as the mean over its pairs of rows, and rows " +
 			"of one person form no pairs: " + objective
 	case p.Spec.Kernel.Problem().ByPerson():
-		objective = "a record is a person, with the mean moments of its rows; rows of one person form pairs, too: " + objective
+		objective = "a record is a person, with the mean moments of its rows; rows of one person form pairs, too: " +
+			objective
 	}
 	f.Line("objective", "%s", own.Add("objective",
 		fmt.Sprintf("%s scaled to norm r = %.6g", objective, p.Spec.Kernel.Problem().Radius)))

@@ -15,7 +15,8 @@ const maxMomentsSteps = 20
 func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
 	switch {
 	case a.Steps < 1 || a.Steps > maxMomentsSteps:
-		return fmt.Errorf("the number of steps is %d; want 1 to %d, or neither steps nor a share for them",
+		return fmt.Errorf("the number of steps is %d, but it must be 1 to %d; for no steps, leave the share for "+
+			"steps out too",
 			a.Steps, maxMomentsSteps)
 	case s.Budget.Delta == 0:
 		return errors.New("steps need delta > 0: pure epsilon adds up over releases and leaves too little for each; leave " +

@@ -91,13 +91,15 @@ func cosine(a, b []float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-func trainMoments(t *testing.T, a algorithms.Moments, r *engine.Records, l2 float64, b privacy.Budget, seed uint64) []float64 {
+func trainMoments(t *testing.T, a algorithms.Moments, r *engine.Records, l2 float64, b privacy.Budget,
+	seed uint64) []float64 {
 	t.Helper()
 	s := must.Get(algorithms.NewSpec(cpu.Backend{}, engine.Problem{
 		N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 0.7, LabelValues: engine.AnyLabels,
 	}, l2, b, algorithms.Certified))(t)
 	p := must.Get(a.Plan(s))(t)
-	result := must.Get(algorithms.Run(context.Background(), r, a, p, algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
+	result := must.Get(algorithms.Run(context.Background(), r, a, p,
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
 	return result.Weights
 }
 
@@ -147,7 +149,8 @@ func TestMomentsMinimisePairwiseLeastSquares(t *testing.T) {
 			}
 			must.Near(t, math.Sqrt(w[0]*w[0]+w[1]*w[1]+w[2]*w[2]+w[3]*w[3]), 0.7, 1e-9, "norm")
 			none := trainMoments(t, algorithms.Moments{Second: "none", CentreShare: 0.2, ClipRadius: 0.4}, r, 0, almostNone, 1)
-			must.AtMost(t, cosine(none, want), 0.9, "%d grades: the records do not tell least squares from class means, with cosine", grades)
+			must.AtMost(t, cosine(none, want), 0.9,
+				"%d grades: the records do not tell least squares from class means, with cosine", grades)
 		}
 	}
 }
@@ -183,7 +186,8 @@ func TestMomentsOfDegenerateRecords(t *testing.T) {
 				check(0, w)
 				if b.Delta > 0 && second != "none" {
 					for _, epsilon := range []float64{1e-3, 1, 1e13} {
-						check(3, trainMoments(t, algorithms.Moments{Second: second, CentreShare: 0.2, ClipRadius: 0.5, Steps: 3}, r, 0, privacy.Budget{Epsilon: epsilon, Delta: b.Delta}, 3))
+						check(3, trainMoments(t, algorithms.Moments{Second: second, CentreShare: 0.2, ClipRadius: 0.5, Steps: 3}, r, 0,
+							privacy.Budget{Epsilon: epsilon, Delta: b.Delta}, 3))
 					}
 				}
 			}
@@ -215,7 +219,8 @@ func TestMomentsRefusals(t *testing.T) {
 		{"and no centre", algorithms.Moments{CentreShare: 0.1}, grouped},
 		{"and no centre", algorithms.Moments{Balance: 0.5}, grouped},
 		{"no intervals", algorithms.Moments{Intervals: true}, grouped},
-		{"only if delta > 0", algorithms.Moments{Second: "full"}, spec(engine.Problem{Groups: []int{20, 40}}, privacy.Budget{Epsilon: 1})},
+		{"only if delta > 0", algorithms.Moments{Second: "full"},
+			spec(engine.Problem{Groups: []int{20, 40}}, privacy.Budget{Epsilon: 1})},
 		{"metric", algorithms.Moments{}, spec(engine.Problem{Loss: engine.MahalanobisLogistic{}}, b)},
 		{"--device cpu", algorithms.Moments{}, noBackend},
 		{"none, diagonal or full", algorithms.Moments{Second: "some"}, ok},
@@ -251,7 +256,8 @@ func TestMomentsRefusals(t *testing.T) {
 func TestMomentsSpendTheBudget(t *testing.T) {
 	for _, delta := range []float64{0, 1e-5} {
 		s := newSpec(t, 5000, 6, 0.3, 0, privacy.Budget{Epsilon: 1, Delta: delta}, algorithms.Certified)
-		for i, a := range []algorithms.Moments{{}, {Second: "none"}, {Balance: 0.3}, {Centre: []float64{0}}, {Centre: []float64{0}, Balance: 0.3, Second: "diagonal"}, {Steps: 2}, {Steps: 20, Second: "diagonal", StepShare: 0.5}, {Steps: 1, Centre: []float64{0}, Balance: 0.3}} {
+		for i, a := range []algorithms.Moments{{}, {Second: "none"}, {Balance: 0.3}, {Centre: []float64{0}},
+			{Centre: []float64{0}, Balance: 0.3, Second: "diagonal"}, {Steps: 2}, {Steps: 20, Second: "diagonal", StepShare: 0.5}, {Steps: 1, Centre: []float64{0}, Balance: 0.3}} {
 			if a.Steps > 0 && delta == 0 {
 				continue
 			}

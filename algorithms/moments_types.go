@@ -38,10 +38,10 @@ type Moments struct {
 	CountShare, CentreShare, SecondShare float64
 	// ClipRadius is R, at most twice the norm bound of records. If it is 0, the public rule applies.
 	ClipRadius float64
-	// Ridge is the factor m in the ridge lambda. The part of lambda with this factor is m s sqrt(d) for full
-	// and m s for diagonal second moments, where s is the standard deviation of the noise of one diagonal
-	// entry. If Ridge is 0, the public rule applies. An L2 term alpha/2 ||w||^2 of the objective adds n alpha/4
-	// to lambda.
+	// Ridge is the factor m of one summand of the ridge lambda. This summand is m s sqrt(d) for full second
+	// moments, and m s for diagonal second moments. Here s is the standard deviation of the noise of one
+	// diagonal entry. If Ridge is 0, the public rule applies. An L2 term alpha/2 ||w||^2 of the objective adds
+	// n alpha/4 to lambda.
 	Ridge float64
 	// Centre is a public centre: d numbers within the norm bound, or a single 0 for the origin. It must not
 	// come from the data. If it is nil, the public rule decides between a released centre and the origin.
@@ -124,7 +124,8 @@ type MomentsPlan struct {
 	// Scale is h of the joint release (v, h M). It is 0 if v and M are released separately or M is not
 	// released.
 	Scale float64
-	// Ridge is the part of lambda that is a public number. It includes the part of an L2 term.
+	// Ridge is the part of lambda that is a public number. It includes the number that an L2
+	// term adds to lambda. The rest of lambda is computed from released values.
 	Ridge float64
 	// These fields are standard deviations of noise, 0 for a number that is not released. SumNoise is the
 	// noise of an entry of v (or of a class sum). SecondNoise is the noise of an isometric coordinate of M,

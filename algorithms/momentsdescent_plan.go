@@ -30,7 +30,8 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 			"gradient-perturbation or dpgdsc",
 			problem.MaxRows(), problem.D)
 	case a.Steps < 0 || a.Steps > MaxMomentsSteps:
-		return nil, Refused(name, " takes 1 to %d gradients, not %d; for more gradients, use gradient-perturbation", MaxMomentsSteps, a.Steps)
+		return nil, Refused(name, " takes 1 to %d gradients, not %d; for more gradients, use gradient-perturbation",
+			MaxMomentsSteps, a.Steps)
 	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
 		return nil, Refused(name, " takes no logistic steps; leave out the steps of moments and their share")
 	}

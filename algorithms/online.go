@@ -16,7 +16,7 @@ type Stream interface {
 	Planner
 }
 
-// Reading selects a reading of [Huai20] Algorithm 1 (docs/theory.md#readings).
+// Reading is one of two interpretations of [Huai20] Algorithm 1 (docs/theory.md#readings).
 type Reading int
 
 // These are the readings.
@@ -25,8 +25,8 @@ const (
 	// (line 13). Given the past, each update releases one gradient. The reading needs neither smoothness
 	// nor convexity. The number of records need not be known, only a maximum.
 	NoiseFedBack Reading = iota
-	// SecretState is reading A, the subject of Lemma 4: the noiseless iterate stays secret, and noisy copies of
-	// it are released. The number of records is fixed.
+	// SecretState selects reading A, which is the subject of Lemma 4. The noiseless iterate stays secret, and
+	// noisy copies of the iterate are released. The number of records is fixed.
 	SecretState
 )
 
@@ -123,7 +123,7 @@ func (p *Plan) stream() *streamRule {
 	return r
 }
 
-// Reading returns the reading of [Huai20] Algorithm 1 that the plan of a stream uses.
+// Reading returns the interpretation of [Huai20] Algorithm 1 that the plan of a stream uses.
 func (p *Plan) Reading() Reading { return p.stream().reading }
 
 // SecretState reports whether a saved state holds noiseless functions of all records, not only of the records
@@ -161,7 +161,8 @@ func checkStream(i Info, s Spec, r Reading) error {
 	whole := s.Batch == 1 && s.Buffer == 0
 	switch {
 	case s.Mode == Paper && (!whole || r != NoiseFedBack):
-		return Refused(i.Name, " in paper mode needs batch 1, buffer 0 (all earlier records) and the default reading")
+		return Refused(i.Name, " in paper mode needs batch 1 and buffer 0 (all earlier records), and takes no "+
+			"secret state")
 	case r == SecretState && (!whole || s.BurnIn > 1):
 		return Refused(i.Name, " with a secret state needs batch 1, burn-in 1 and no buffer")
 	case r == SecretState && s.Horizon > privacy.MaxStreamOutputs:

@@ -13,7 +13,8 @@ import (
 // In Certified mode all releases together are (epsilon, delta)-DP for replacing one record. The certificate is
 // privacy.PairwiseStream or, with a secret state, privacy.StreamOutputs (docs/theory.md#onpair).
 type OnPairStrC struct {
-	// Reading selects the reading of [Huai20] Algorithm 1. It is ignored in Paper mode, which runs line 13 literally.
+	// Reading states how [Huai20] Algorithm 1 is interpreted. It is ignored in Paper mode, which runs line 13
+	// literally.
 	Reading Reading
 }
 

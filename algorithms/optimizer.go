@@ -206,7 +206,8 @@ func (u *Steps) Vectors() (all [][]float64) {
 	return all
 }
 
-// Move makes step t = 1, 2, ... of w with a noisy gradient, which it overwrites.
+// Move makes step t of a training: it updates the parameters w with a noisy gradient. The
+// first step has t = 1. Move overwrites the gradient.
 func (u *Steps) Move(w, gradient []float64, t int) {
 	u.apply(gradient, t)
 	eta := u.eta * u.rate(t, u.count)

@@ -126,7 +126,7 @@ func (c Choice) With(options ...Option) (Choice, error) {
 		return c, err
 	}
 	if m, ok := a.(Moments); ok && c.Reason != "" && m.Steps != chosen {
-		c.Reason += fmt.Sprintf("; the flags make it %d steps", m.Steps)
+		c.Reason += fmt.Sprintf("; the flags change the number of steps to %d", m.Steps)
 	}
 	c.Algorithm = a
 	return c, nil

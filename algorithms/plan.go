@@ -73,8 +73,8 @@ func (p *Plan) account(theorem string, rows ...Release) error {
 }
 
 // PromiseOneRecord fills in Releases and Guarantee of a plan in Certified mode, for replacing one record or
-// person. The certificate bounds the sensitivity of the released value, noise is added to it, and it is
-// released the given number of times. The guarantee has the wording of the catalogue's algorithms.
+// person. The plan releases a value the given number of times, each time with noise. The certificate bounds
+// the sensitivity of the value. The guarantee has the wording of the catalogue's algorithms.
 // PromiseOneRecord is for algorithms of other packages.
 func (p *Plan) PromiseOneRecord(c privacy.Certificate, noise privacy.Mechanism, times int) error {
 	return p.account("", p.Spec.release(c, noise, times))

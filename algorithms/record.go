@@ -96,9 +96,9 @@ func RecordHash(record json.RawMessage) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Digest returns the SHA-256, in hex, of all public numbers on which the guarantee and the weights of a run depend. It
-// covers the record, the objective and steps that a resumed run shares with its first attempt, and the names and sizes
-// of the rows. Plans with equal digests are equal.
+// Digest returns the SHA-256, in hex, of all public numbers on which the guarantee and the weights of a run depend.
+// The digest covers Plan.Record, the objective and steps that a resumed run shares with its first attempt, and the
+// names and sizes of the rows of Releases. Plans with equal digests are equal.
 func (p *Plan) Digest() (string, error) {
 	record, err := p.Record()
 	if err != nil {

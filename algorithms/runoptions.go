@@ -34,9 +34,10 @@ type Options struct {
 	Resume string
 	// Checkpoints configures saving the state of a long private training for Resume.
 	Checkpoints Checkpoints
-	// Shelf stores the result while it is released. If it is nil, a crash between the ledger's line and the
-	// caller's use of the weights loses the weights; the line has the digest of their bits. Shelf is not used
-	// on public data.
+	// Shelf stores the result while the ledger records its release. If Shelf is nil, the weights are lost if
+	// the program crashes after the ledger has recorded the release and before the caller has used the
+	// weights. The ledger then has only the digest of the bits of the weights. Shelf is not used on public
+	// data.
 	Shelf Shelf
 	// Team is the team that computes the sums of Run. This process is rank 0 of the team. If Team is nil, this
 	// process computes the sums alone. With a team, the records of Run are the share of rank 0, and the caller

@@ -109,7 +109,8 @@ func (p *Plan) drowned() string {
 	if e := p.leastEpsilon(); e <= mostEpsilon {
 		enough += fmt.Sprintf(", or epsilon = %.2g", e)
 	}
-	return fmt.Sprintf("noise drowns the signal: n mu/sqrt d = %.2g, but %s needs %g to beat chance; use %s", t, p.Algorithm, least, enough)
+	return fmt.Sprintf("noise drowns the signal: n mu/sqrt d = %.2g, but %s needs %g to beat chance; use %s", t,
+		p.Algorithm, least, enough)
 }
 
 // leastEpsilon returns the smallest epsilon, up to two digits, for which t is leastSignal with the n, d and

@@ -353,5 +353,6 @@ func (p *parser) value(name string, at int) int {
 	for n := range p.names {
 		known = append(known, n)
 	}
-	return p.fail(at, "unknown name %s%s; use u for the variable, or give the parameter a value", name, suggest(name, known))
+	return p.fail(at, "unknown name %s%s; use u for the variable, or give the parameter a value", name,
+		suggest(name, known))
 }

@@ -69,8 +69,8 @@ func fold(o op) func(*builder, []int) int {
 	}
 }
 
-// Functions returns the forms of the functions of Parse, in alphabetical order: "abs(x)", "clamp(x,
-// lo, hi)" and so on.
+// Functions lists the functions that Parse accepts, with their arguments and in alphabetical order:
+// "abs(x)", "clamp(x, lo, hi)" and so on.
 func Functions() []string {
 	list := make([]string, 0, len(functions))
 	for _, f := range functions {

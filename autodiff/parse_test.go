@@ -115,7 +115,8 @@ func TestParseErrors(t *testing.T) {
 			t.Errorf("%q: %v (%v)", c.text, e, err)
 			continue
 		}
-		if p.Column != c.column && c.hint != "nested" || !strings.Contains(p.Reason, c.hint) || !strings.HasPrefix(err.Error(), "autodiff: ") {
+		if p.Column != c.column && c.hint != "nested" || !strings.Contains(p.Reason, c.hint) ||
+			!strings.HasPrefix(err.Error(), "autodiff: ") {
 			t.Errorf("%q: column %d: %s; want column %d and %q", c.text, p.Column, p.Reason, c.column, c.hint)
 		}
 	}

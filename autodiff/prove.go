@@ -37,8 +37,9 @@ type Properties struct {
 	Convex bool
 	// Slack bounds |phi' - g|.
 	Slack float64
-	// Jump bounds the sum of the jumps of phi itself. Rounding leaves a small number if phi does
-	// not jump. Only Function.Prove knows phi; Expr.Prove sets Jump to +Inf.
+	// Jump bounds the sum of the jumps of phi itself. If phi does not jump, Jump can still be a
+	// small positive number because of rounding. Only Function.Prove knows phi; Expr.Prove sets
+	// Jump to +Inf.
 	Jump float64
 }
 

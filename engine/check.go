@@ -52,7 +52,8 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 			return fmt.Errorf("%w: PrefixPairs cannot be used if the problem has query groups or persons", ErrUnsupported)
 		}
 		if q.T < 1 || q.T >= p.N || q.Order != nil && len(q.Order) <= q.T {
-			return fmt.Errorf("engine: gradient: PrefixPairs.T = %d and %d entries in Order do not fit %d records", q.T, len(q.Order), p.N)
+			return fmt.Errorf("engine: gradient: PrefixPairs.T = %d and %d entries in Order do not fit %d records", q.T,
+				len(q.Order), p.N)
 		}
 		if q.Order != nil && (q.Order[q.T] < 0 || int(q.Order[q.T]) >= p.N) {
 			return fmt.Errorf("engine: gradient: PrefixPairs.Order[%d] is %d, want 0 to %d", q.T, q.Order[q.T], p.N-1)

@@ -177,8 +177,8 @@ func (e *groupedEvaluator) Close() error {
 	return err
 }
 
-// ChoosePairs returns the problem with the products of any two different features as
-// candidates. Candidates.Choose of the result is choose.
+// ChoosePairs returns p with new candidates: the products of any two different features.
+// Training chooses the given number of them (Candidates.Choose).
 func (p Problem) ChoosePairs(choose int) Problem {
 	p.Candidates = Candidates{Choose: choose, Ratio: 1, Plain: 1}
 	for b := range p.D {

@@ -32,8 +32,9 @@ func partsOfGroups(p Problem) (parts []groupPart) {
 	return parts
 }
 
-// Together returns the number of records in the largest part of the problem's query groups. It also returns the sum of
-// the weights of all pairs, where a pair in a part with m records has weight 1/m.
+// Together returns the number of records in the largest of the parts into which query groups are cut (see
+// mostTogether). It also returns the sum of the weights of all pairs within parts. A pair within a part of m records
+// has weight 1/m.
 func Together(of Problem) (largest int, weight float64) {
 	for _, p := range partsOfGroups(of) {
 		largest, weight = max(largest, p.size), weight+float64(p.size-1)/2

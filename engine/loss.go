@@ -105,7 +105,8 @@ func (c Constants) Validate() error {
 	case !finite(c.PairDiameter):
 		return fmt.Errorf("engine: the pair diameter Dg is %v, but it must be positive and finite", c.PairDiameter)
 	case c.PairDiameter > 2*c.Lipschitz*(1+0x1p-40): // Dg and G are rounded up
-		return fmt.Errorf("engine: the pair diameter Dg = %g exceeds 2 G = %g; lower Dg or raise G", c.PairDiameter, 2*c.Lipschitz)
+		return fmt.Errorf("engine: the pair diameter Dg = %g exceeds 2 G = %g; lower Dg or raise G",
+			c.PairDiameter, 2*c.Lipschitz)
 	}
 	return nil
 }

@@ -31,7 +31,8 @@ func AdoptNarrowRecords(x []float32, y []float64, d int, b Bounds) (*Records, er
 		return nil, err
 	}
 	if len(x) != len(y)*d {
-		return nil, fmt.Errorf("engine: AdoptNarrowRecords: %d feature values for %d records of %d features, want %d", len(x), len(y), d, len(y)*d)
+		return nil, fmt.Errorf("engine: AdoptNarrowRecords: %d feature values for %d records of %d features, want %d", len(x),
+			len(y), d, len(y)*d)
 	}
 	r := &Records{n: len(y), d: d, bounds: b, y: y, narrow: x}
 	eachRow(r.n, func(i int) {
@@ -82,7 +83,8 @@ func StoredRecords[T float32 | float64](x []T, y []float64, d int, b Bounds) (*R
 		return nil, err
 	}
 	if len(x) != len(y)*d {
-		return nil, fmt.Errorf("engine: StoredRecords: %d feature values for %d records of %d features, want %d", len(x), len(y), d, len(y)*d)
+		return nil, fmt.Errorf("engine: StoredRecords: %d feature values for %d records of %d features, want %d", len(x),
+			len(y), d, len(y)*d)
 	}
 	var bad atomic.Bool
 	eachRow(len(y), func(i int) {

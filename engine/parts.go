@@ -75,8 +75,8 @@ func (k *partsKernel) Method() string {
 }
 
 // Bounds implements Kernel. Bounds returns the error bounds of the inner kernel, because the inner kernel computes the
-// sum on a copy of the records. Bytes includes this copy. Neighbour also holds for the parts of two different sets of
-// pairs whose records differ in one place.
+// sum on a copy of the records. Bytes includes this copy. The bound Neighbour also holds for two different parts if
+// their records differ in only one place.
 //
 // Proof. The inner kernel computes the sum on a copy of the records of the part, in the order
 // of the part. If the part does not contain the record that differs, the copies and the sums

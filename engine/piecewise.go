@@ -6,8 +6,8 @@ import (
 	"dyad/autodiff"
 )
 
-// Piece is a part of a piecewise linear slope. From u = From up to the next piece,
-// phi'(u) = Slope + Rise u.
+// Piece is a part of a piecewise linear slope phi'. It begins at u = From and ends where
+// the next piece begins. In between, phi'(u) = Slope + Rise u.
 type Piece struct {
 	From        float64
 	Slope, Rise float64

@@ -82,15 +82,15 @@ func (r *Records) WithProducts(ratio float64, products []Product) (*Records, err
 	return out.PersonsOf(r)
 }
 
-// ResidualScores returns, for each product, the norm of the sum over records of
+// ResidualScores returns a score for each product. The score is the norm, rounded down, of the sum over all records of
 //
 //	levels r psi, rounded toward 0 to integers,   r = 1/(1 + e^-(W.x~ + Intercept)) - t.
 //
-// The norm is rounded down. t and x~ are as in Query, and psi = weight clip(u, 1), where clip scales a u of norm above
-// 1 to norm 1. Here u is the outer product of the features that the product selects from x~. Each feature is first
-// multiplied by its number in the slice `by`. Weights are from 0 to 1. The term of a person is the mean over the rows
-// of the person. Each term has norm at most levels. It is a function of one record and of the arguments, bit for bit,
-// and the arguments are public or were released before. The sums are exact.
+// Here t and x~ are as in Query, and psi = weight clip(u, 1), where clip scales a u of norm above 1 to norm 1. The
+// vector u is the outer product of the features that the product selects from x~. Each feature is first multiplied by
+// its number in the slice `by`. Weights are from 0 to 1. The term of a person is the mean over the rows of the
+// person. Each term has norm at most levels. It is a function of one record and of the arguments, bit for bit, and
+// the arguments are public or were released before. The sums are exact.
 func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, products []Product, weights []float64,
 	levels int) ([]int64, error) {
 	if len(q.W) != r.d || len(by) != r.d || len(weights) != len(products) || q.Validate(r.d, r.bounds) != nil {

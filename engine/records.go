@@ -53,7 +53,8 @@ func AdoptRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 		return nil, err
 	}
 	if len(x) != len(y)*d {
-		return nil, fmt.Errorf("engine: NewRecords: %d feature values for %d records of %d features; want %d", len(x), len(y), d, len(y)*d)
+		return nil, fmt.Errorf("engine: NewRecords: %d feature values for %d records of %d features; want %d", len(x),
+			len(y), d, len(y)*d)
 	}
 	return adopt(x, y, d, b), nil
 }

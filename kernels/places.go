@@ -29,12 +29,12 @@ func NewPlaces(lo, hi float64) Places {
 // most (2^placeBits - 1) (1 + 2^-51). The conversion through int64 takes only one instruction.
 func (p Places) of(v float64) uint64 { return uint64(int64((v - p.lo) * p.scale)) }
 
-// Groups returns the number of groups for n numbers, and the lowest bit of a place that belongs to the group
-// number. The leading bits of the place distribute numbers to groups that are sorted in the caches. Knuth
-// (1998, 5.2.5) describes this order from the most significant digit, in which only one pass scatters over
-// memory. A group has 2^11 to 2^12 numbers as long as there are at most 512 groups, because the current and the
-// next cache lines of 512 groups fit into the second-level cache. With more numbers a group has up to 2^14
-// numbers.
+// Groups returns the number of groups for n numbers, and shift. The leading bits of a place, place >> shift,
+// are the number of its group. Each group is later sorted in the caches. Knuth (1998, 5.2.5) describes this way
+// of sorting, which starts with the most significant digit. Only one of its passes writes to distant addresses
+// of the memory. A group has 2^11 to 2^12 numbers as long as there are at most 512 groups, because the current
+// and the next cache lines of 512 groups fit into the second-level cache. With more numbers a group has up to
+// 2^14 numbers.
 func Groups(n int) (groups int, shift uint8) {
 	size := bits.Len(uint(n))
 	width := min(max(min(size-12, 9), size-14, 0), maxGroupBits)
@@ -112,10 +112,10 @@ type Sorter struct {
 // for x without NaNs and infinities. Sort also sets from[k] to the index in x of key[k]. The order of -0 and 0
 // is not specified. Sort overwrites x.
 //
-// The most significant bits of a place below bit `shift` are the number of a bucket. A bucket has less than
-// one number on average. After the numbers are distributed to buckets, an insertion sort completes the order.
-// If the insertion sort needs too many moves, because the numbers are in few buckets, a radix sort with six
-// passes follows.
+// Sort distributes the numbers to buckets by their places. The bits of a place directly below bit `shift` are
+// the index of the bucket. A bucket has less than one number on average. Then an insertion sort completes the
+// order. If the insertion sort needs too many moves, because the numbers are in few buckets, a radix sort
+// with six passes follows.
 func (s *Sorter) Sort(key []float64, from []int32, x []float64, p Places, shift uint8) {
 	n := len(x)
 	if n <= smallSort {

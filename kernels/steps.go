@@ -15,10 +15,10 @@ type Ordered struct {
 	Weight, Count []float64
 }
 
-// AddBefore sets Before and, if there are weights, Count by compensated sums. Before and Count have one element
-// more than Value. For fewer than 2^26 numbers, the error is at most 2^-52 times the sum of absolute values,
-// and 2^-53 more for products with weights. For n numbers the error is larger by (n u)^2 times this sum, u =
-// 2^-53 (Neumaier 1974).
+// AddBefore computes the sums in Before and, if there are weights, the sums in Count. It uses compensated
+// summation. Before and Count have one element more than Value. For fewer than 2^26 numbers, the error is at
+// most 2^-52 times the sum of absolute values, and 2^-53 more for products with weights. For n numbers the
+// error is larger by (n u)^2 times this sum, u = 2^-53 (Neumaier 1974).
 func (x Ordered) AddBefore() {
 	if x.Weight == nil {
 		addBefore(x.Before, x.Value, nil)

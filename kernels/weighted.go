@@ -1,7 +1,7 @@
 package kernels
 
-// WeightedTile is SlopeTile for rows and columns with weights. It sums over the pairs of row i and the columns
-// with numbers of at least next[i] (docs/theory.md#person-sums):
+// WeightedTile is SlopeTile for rows and columns with weights. The number of column j is from + j. Row i is
+// paired with the columns whose number is next[i] or more (docs/theory.md#person-sums):
 //
 //	for i := range s {
 //		for j := max(next[i]-from, 0); j < len(t); j++ {

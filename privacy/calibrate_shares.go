@@ -9,9 +9,9 @@ import (
 )
 
 // CalibrateShares returns the noise of adaptive releases that meet the budget b together. Release i has the
-// certificate certificates[i], which must be about one release on all records, so joint certificates and
-// certificates of batches are refused. The number shares[i], in (0, 1], is the release's share of mu^2, or
-// its share of epsilon if delta = 0. The shares add up to at most 1.
+// certificate certificates[i]. This certificate must cover one release computed from all records. So joint
+// certificates and certificates of batches are refused. The number shares[i], in (0, 1], is the release's
+// share of mu^2, or its share of epsilon if delta = 0. The shares add up to at most 1.
 //
 // If delta > 0, the noise is Gaussian with Sigma_i = Sensitivity_i/(mu sqrt(Share_i)), where mu =
 // GDPMu(epsilon, delta). If delta = 0, the noise is K-norm noise with Scale_i = Sensitivity_i/(Share_i

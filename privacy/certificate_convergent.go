@@ -48,7 +48,8 @@ func (l LastIterate) Certify() (Certificate, error) {
 		err = errors.Join(err, fmt.Errorf("%w: the grid of the state is %v, want a power of two", errCertificate, l.Grid))
 	}
 	if limit := l.StepSize * (l.Smoothness + 2*l.StrongConvexity) * (1 + 0x1p-50); !(limit <= 2) {
-		err = errors.Join(err, fmt.Errorf("%w: step size %v exceeds 2/(L + 2 alpha) = %v", errCertificate, l.StepSize, 2/(l.Smoothness+2*l.StrongConvexity)))
+		err = errors.Join(err, fmt.Errorf("%w: step size %v exceeds 2/(L + 2 alpha) = %v", errCertificate, l.StepSize,
+			2/(l.Smoothness+2*l.StrongConvexity)))
 	}
 	if err != nil {
 		return Certificate{}, err

@@ -61,8 +61,8 @@ func (s ClassPairSum) Certify() (Certificate, error) {
 		nonNegative("error of a sum over pairs", s.Error)); err != nil {
 		return Certificate{}, err
 	}
-	why := fmt.Sprintf("a record is in at most n - 1 = %d pairs of different classes, and each adds at most %d in "+
-		"magnitude",
+	why := fmt.Sprintf("a record is in at most n - 1 = %d pairs of different classes, and each pair adds to the "+
+		"sum a number of magnitude at most %d",
 		s.Records-1, s.Levels)
 	length := 1
 	if s.Counted {
@@ -124,7 +124,8 @@ func (r RightCounts) Certify() (Certificate, error) {
 	}
 	return evaluationCertificate(r, exact, 2*r.Error, r.Manhattan, r.Classifiers,
 		"numbers of records that are classified correctly",
-		fmt.Sprintf("a record counts at most once for each of %d classifiers, so each number moves by at most 1", r.Classifiers), "cell-counts")
+		fmt.Sprintf("a record counts at most once for each of %d classifiers, so each number moves by at most 1",
+			r.Classifiers), "cell-counts")
 }
 
 // ScoreSum describes the sum of one integer for each record. The integers are in a fixed interval of

@@ -23,9 +23,9 @@ type MeanGradient struct {
 	// drawn without replacement from Records records. In this case P is the set of pairs within the batch,
 	// and PairFraction refers to these pairs. If Batch is 0, P is not restricted to a batch.
 	Batch, Records int `json:"-"`
-	// Error is >= 0. The error of g(w) is the computed value minus the exact value. Error bounds
-	// either the norm of this error for every data set and every w of the domain, or half of the
-	// change of this error when one record is replaced.
+	// Error bounds the error of g(w), which is the computed value minus the exact value. Error
+	// is >= 0. It bounds either the norm of this error for every data set and every w of the
+	// domain, or half of the change of this error when one record is replaced.
 	Error float64 `json:"error"`
 }
 
@@ -59,7 +59,8 @@ func (g MeanGradient) Certify() (Certificate, error) {
 	}
 	c, err := newCertificate(exact, round.Up(exact+2*g.Error, 2), released,
 		fmt.Sprintf("given the earlier releases, a mean gradient moves by at most p Dg + 2 rho; Dg = %.6g, p = "+
-			"%.6g (share of pairs with one record), rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter, g.PairFraction, g.Error))
+			"%.6g (share of pairs with one record), rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter,
+			g.PairFraction, g.Error))
 	if g.Batch > 0 {
 		c.form = subsetOf{batch{size: g.Batch, records: g.Records}}
 	}

@@ -19,9 +19,9 @@ import (
 // Group pairs, data sets that differ in one individual's record are neighbours. The number of a pair
 // determines its batch.
 type PairGroup struct {
-	// Group is kappa >= 1. It is a public constant that is fixed before the pairs are seen, or it is a
-	// degree cap. A number that is computed from private pairs is not public
-	// (docs/theory.md#pair-groups).
+	// Group is kappa >= 1, the largest number of pairs whose records may differ between neighbouring
+	// data sets. It is a public constant that is fixed before the pairs are seen, or it is a degree
+	// cap. A number that is computed from private pairs is not public (docs/theory.md#pair-groups).
 	Group int `json:"group"`
 	// Batch is the smallest number of pairs that a batch can have, >= 1. Batches is the number of disjoint
 	// batches of one epoch, >= 1.
@@ -135,7 +135,8 @@ func (m PairMoments) Certify() (Certificate, error) {
 	exact := round.Up(float64(m.Group)*math.Sqrt(2*square*square+m.Count*m.Count), 8)
 	return momentCertificate(m, exact, 2*m.Error,
 		"second moments of similar and of dissimilar pairs, number of similar pairs",
-		fmt.Sprintf("kappa sqrt(2 h^4 + c^2), if kappa = %d pairs are replaced, with h = %.6g and c = %.6g", m.Group, m.Radius, m.Count), "pair-moments")
+		fmt.Sprintf("kappa sqrt(2 h^4 + c^2), if kappa = %d pairs are replaced, with h = %.6g and c = %.6g", m.Group,
+			m.Radius, m.Count), "pair-moments")
 }
 
 // PairSample holds the public numbers of training on labelled pairs in Poisson batches. Every release is the

@@ -83,7 +83,8 @@ func (g SoftmaxSample) parts() (x, others, own float64) {
 func (g SoftmaxSample) Certify() (Certificate, error) {
 	if err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected),
 		refuse(g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 2 || g.Pairs > math.MaxInt32,
-			"groups have %d of %d pairs; Poisson batches of a softmax need at least 2 pairs and groups of 1 to %d", g.Group, g.Pairs, account.MaxGroup),
+			"groups have %d of %d pairs; Poisson batches of a softmax need at least 2 pairs and groups of 1 to %d", g.Group,
+			g.Pairs, account.MaxGroup),
 		refuse(!(g.Rate > 0 && g.Rate <= 1), "the rate of a Poisson batch is %v, but must be in (0, 1]", g.Rate),
 		refuse(!(g.Temperature >= 0x1p-6 && g.Temperature <= 0x1p10),
 			"the temperature of a softmax is %v, but must be 2^-6 to 2^10", g.Temperature)); err != nil {

@@ -176,7 +176,8 @@ func (s PairwiseStream) validate() error {
 			"horizon %d, want at least 0",
 			errCertificate, s.Batch, s.BurnIn, s.Buffer, s.Horizon))
 	case s.Horizon == 0 && (s.Roundoff > 0 || s.Weights != nil || s.Reservoir || s.PerClass):
-		err = errors.Join(err, fmt.Errorf("%w: Roundoff, Weights, Reservoir and PerClass need a positive Horizon", errCertificate))
+		err = errors.Join(err, fmt.Errorf("%w: Roundoff, Weights, Reservoir and PerClass need a positive Horizon",
+			errCertificate))
 	case s.Horizon > 0 && s.Updates() < 1:
 		err = errors.Join(err, fmt.Errorf("%w: %d records with a burn-in of %d leave too few records for one "+
 			"update of %d records", errCertificate, s.Horizon, s.BurnIn, s.Batch))

@@ -125,7 +125,7 @@ func (g Guarantee) Lines() []string {
 		lines = append(lines, "assumes: "+a)
 	}
 	if c := g.Claim; c != nil {
-		verdict := "the noise of the paper gives at least what it claims"
+		verdict := "the noise of the paper gives at least the privacy that the paper claims"
 		if !c.Holds {
 			verdict = "THE CLAIM IS NOT MET by the noise of the paper"
 		}

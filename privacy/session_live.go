@@ -274,8 +274,8 @@ func (s *LiveSession) Skip(made []int) error {
 		fits = made[i] >= 0 && made[i] <= s.plan.left[s.plan.order[i]]
 	}
 	if !fits {
-		return fmt.Errorf("%w: %d counts to skip for %d kinds of releases; want one count per kind, from 0 to the "+
-			"releases left", ErrUnplanned, len(made), len(s.plan.order))
+		return fmt.Errorf("%w: Skip got %d counts for %d kinds of releases; give one count for each kind, from 0 "+
+			"to the number of releases of this kind that are left", ErrUnplanned, len(made), len(s.plan.order))
 	}
 	for i, e := range s.plan.order {
 		s.plan.left[e] -= made[i]

@@ -16,8 +16,8 @@ type Move struct {
 	// Name is the name of the row of the plan, if it is known. If a release belongs to a single run of a selection,
 	// Name is Selection.
 	Name string
-	// By is the distance of the exact vectors in the norm of their certificate. For a choice it is the largest
-	// change of a score.
+	// By is the distance between the exact vectors of the two runs, in the norm of the certificate. For a
+	// choice, By is the largest change of a score.
 	By float64
 	// Bound is the certified sensitivity.
 	Bound float64
@@ -39,8 +39,9 @@ func Apart(c privacy.Certificate, a, b []float64) float64 {
 	return math.Sqrt(square)
 }
 
-// Moves returns the distances between a replay and the recorded run whose answers it gets. There is one Move for
-// each release, hidden step and choice, and for each release of each run of a selection.
+// Moves returns the distances between the calls of a replay and the same calls of the recorded run. The replay
+// gets the answers of the recorded run. There is one Move for each release, hidden step and choice, and for each
+// release of each run of a selection.
 func (r *Recorder) Moves() (all []Move) {
 	for i, c := range r.Calls {
 		was := r.Of.Calls[i]
@@ -83,9 +84,9 @@ func Joint(all []Move) (far float64) {
 	return far
 }
 
-// Jobs runs two jobs of one plan, on a data set and on a neighbour, and returns how far their requests move. The
-// error is a Violation if the two jobs do not make the same requests in the same order, or if they do not return
-// the same bits.
+// Jobs runs two jobs of one plan, one on a data set and one on a neighbour. For every request it returns the
+// distance between the values of the two jobs (Move). The error is a Violation if the two jobs do not make the
+// same requests in the same order, or if they do not return the same bits.
 func Jobs(ctx context.Context, data, neighbour algorithms.Job, seed uint64) ([]Move, error) {
 	session, err := privacy.NewPublicSession(privacy.NewSeededSource(seed), data.Plan.Events())
 	if err != nil {

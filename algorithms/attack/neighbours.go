@@ -78,9 +78,9 @@ func WorstCase(n, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
 	return data, mustRecords(x, y, d, b)
 }
 
-// PairNeighbours returns instances for a private choice of products of features. The features determine the labels,
-// so a model is certain. For a few records the model is certain and wrong, so sums of residuals times products are
-// not near 0. The replaced record has the largest possible residuals and products.
+// PairNeighbours returns instances for a private choice of products of features. The features of a record determine
+// its label, so a model makes confident predictions. For a few records these predictions are wrong, so sums of
+// residuals times products are not near 0. The replaced record has the largest possible residuals and products.
 func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 	x, y := make([]float64, n*d), make([]float64, n)
 	size := b.FeatureNorm / math.Sqrt(float64(d))
@@ -113,7 +113,8 @@ func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 	}
 }
 
-// Exhaust returns the largest distance of a query between neighbours, over all data sets of n records of these kinds.
+// Exhaust returns the largest distance between the results of query for two neighbouring data sets, measured by
+// apart. It tries all data sets of n records, where each record is one of kinds.
 func Exhaust[T any](kinds []T, n int, query func([]T) []float64, apart func(a, b []float64) float64) (most float64) {
 	total := 1
 	for range n {

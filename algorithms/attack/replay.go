@@ -114,7 +114,8 @@ func (m *moves) together(p *algorithms.Plan) {
 		}
 	}
 	if mu := math.Sqrt(m.mu2); g.Kind == privacy.ApproxDP && mu > total.Mu()*slack {
-		m.run.Fail("all releases together move by %.6g standard deviations of the noise; %.6g-GDP allows less", mu, total.Mu())
+		m.run.Fail("all releases together move by %.6g standard deviations of the noise; %.6g-GDP allows less",
+			mu, total.Mu())
 	}
 	if g.Kind == privacy.PureDP && m.pure > g.Epsilon*slack {
 		m.run.Fail("all releases together move the log-likelihood by up to %.6g, but the guarantee is epsilon = %.6g",

@@ -55,9 +55,10 @@ func proportionLower(k, n int, alpha float64) float64 {
 
 // Event holds how often an event happened in runs on each of two data sets.
 type Event struct {
-	// Likely and LikelyRuns are the number of events and of runs on the data set where the event is likelier.
+	// Likely is the number of runs with the event, and LikelyRuns is the number of all runs, on the data set
+	// where the event is likelier.
 	Likely, LikelyRuns int
-	// Rare and RareRuns are the number of events and of runs on the neighbour.
+	// Rare is the number of runs with the event, and RareRuns is the number of all runs, on the other data set.
 	Rare, RareRuns int
 }
 

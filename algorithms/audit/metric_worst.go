@@ -15,7 +15,7 @@ type startLoss struct {
 	start []float64
 }
 
-// Name returns the name of the loss, followed by a note on the worst start.
+// Name returns the name of the loss, followed by "from the worst start".
 func (l startLoss) Name() string { return l.MetricLoss.Name() + " from the worst start" }
 
 // Domain returns the domain of the wrapped loss, with l.start in place of its starting point.

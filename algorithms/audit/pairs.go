@@ -33,9 +33,10 @@ type PairInstance struct {
 	Text  string
 }
 
-// WorstPairs searches for the pair of neighbours and the start on which the exact vectors of p move most. The
-// neighbours differ in the records of `changed` pairs of one individual. If changed is 0, kappa pairs change.
-// If the coins of the target order the pairs, all changed pairs are in one batch, provided that they fit.
+// WorstPairs searches for the two neighbouring data sets and the start for which the exact vectors of plan p
+// move most. The neighbours differ in the records of `changed` pairs of one individual. If changed is 0,
+// kappa pairs change. If the target draws the order of the pairs from its coins, all changed pairs are in
+// one batch, provided that one batch can hold them.
 func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {
 	changed = cmp.Or(changed, p.Spec.Kappa)
 	if _, softmax := p.Spec.Loss.(embedding.InfoNCE); softmax {
@@ -72,7 +73,8 @@ func onPairs(p *pairs.Plan, in PairInstance) (Target, error) {
 			return Target{}, err
 		}
 	}
-	program := programOf(p, fmt.Sprintf("unit %s, kappa %d, %d pairs, %s batches of %d, %d epochs, %d rows", s.Unit, s.Kappa,
+	program := programOf(p, fmt.Sprintf("unit %s, kappa %d, %d pairs, %s batches of %d, %d epochs, %d rows",
+		s.Unit, s.Kappa,
 		s.Pairs, s.Sampling, s.Batch, s.Epochs, s.Rows))
 	program.Train = func(ctx context.Context, neighbour bool, session privacy.Session) ([]float64, error) {
 		if in.Start != nil {

@@ -33,8 +33,8 @@ func (p Power) String() string {
 		return fmt.Sprintf("power: the exact vectors differ by %.3g of the certified distance; the number of runs "+
 			"that refutes half of the claim is unknown, or no number is enough", p.Move)
 	}
-	return fmt.Sprintf("power: the exact vectors differ by %.3g of the certified distance; about %d runs on each "+
-		"data set refute half of the claim, and this audit makes %d", p.Move, p.RunsForHalf, p.Runs)
+	return fmt.Sprintf("power: the exact vectors differ by %.3g times the certified distance; about %d runs on "+
+		"each data set would refute a claim of half the size, and this audit makes %d", p.Move, p.RunsForHalf, p.Runs)
 }
 
 // mostRuns is larger than the number of runs of any audit.

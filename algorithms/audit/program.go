@@ -23,7 +23,8 @@ type Program struct {
 	// Draw is for local noise, which makes data private before any release. It replaces Train, Noise and
 	// Certificate. It draws all released values at once, with noise from the seed.
 	Draw func(neighbour bool, seed uint64) ([]float64, error)
-	// Ratio scores the values that Draw returns. A high score points to the neighbour.
+	// Ratio returns a score of the values that Draw returned. The higher the score, the
+	// more likely Draw used the neighbour.
 	Ratio func(drawn []float64) float64
 	// Rows are the rows of a plan if each release has its own certificate. They are nil if Certificate covers
 	// all releases.

@@ -14,8 +14,9 @@ type Bound struct {
 	Runs int `json:"runs,omitempty"`
 }
 
-// Tightness is the share of the claim that the attacked data sets can show, whatever the number of runs. It is
-// 1 for worst-case data sets. If a bound is below this share, more runs can raise it.
+// Tightness estimates how close the attacked data sets come to the worst data sets. Share is the part of the
+// claim that runs on the attacked data sets can show, whatever the number of runs. It is 1 for worst-case data
+// sets. If a bound is below this part of the claim, more runs can raise the bound.
 type Tightness struct {
 	// Quantity is the estimated quantity: "gap/sd", compared with the claimed mu, for Gaussian noise; otherwise
 	// "gap/scale", compared with the claimed epsilon.
@@ -34,8 +35,8 @@ func (t Tightness) Share() (share, standardError float64) {
 type Subject struct {
 	Algorithm string `json:"algorithm"`
 	Mode      string `json:"mode"`
-	// Variant states further conditions under which the claim was made, such as the reading, the
-	// batch size and the buffer size of a stream.
+	// Variant states further conditions of the claim. For a stream, examples are the batch size,
+	// the buffer size and the algorithms.Reading of the paper's algorithm.
 	Variant  string `json:"variant,omitempty"`
 	Loss     string `json:"loss"`
 	Records  int    `json:"records"`
@@ -48,7 +49,7 @@ type Report struct {
 	Access   string `json:"access"`
 	Instance string `json:"instance"`
 	Unit     string `json:"unit"`
-	// Runs is the number of runs on each of the two data sets that the last bounds use.
+	// Runs is the number of runs on each of the two data sets when the bounds were last computed.
 	Runs    int `json:"runs"`
 	Planned int `json:"planned_runs"`
 	// Stopped is the reason why fewer runs than planned were made: "time" or "interrupt".
@@ -70,9 +71,9 @@ type Report struct {
 	// RunsForHalf is approximately the number of runs that the control needs. It is 0 if this number is unknown, as in
 	// black-box runs, or if HalfRefuted.
 	RunsForHalf int `json:"runs_for_half_claim,omitempty"`
-	// RunsAtLeast is approximately the number of runs that the control needs if Shift.Mu is one standard error above
-	// its estimate. It is 0 in black-box runs, and if HalfRefuted is true, RunsForHalf is known, or Shift is nil. It
-	// is also 0 if no number of runs is enough even for this larger Shift.Mu.
+	// RunsAtLeast is approximately the number of runs that the control needs if the true gap/sd is one standard
+	// error above its estimate Shift.Mu. It is 0 in each of these cases: the runs are black-box runs, HalfRefuted is
+	// true, RunsForHalf is not 0, Shift is nil, or no number of runs would be enough.
 	RunsAtLeast int `json:"runs_for_half_claim_at_least,omitempty"`
 	// Tightness is nil if the tightness of the attacked data sets is not known.
 	Tightness *Tightness `json:"tightness,omitempty"`

@@ -20,7 +20,8 @@ func planOf(t *testing.T, o cluster.Options) *cluster.Plan {
 
 func found(t *testing.T, p *cluster.Plan, rows []float64, seed uint64) cluster.Clusters {
 	t.Helper()
-	out := must.Get(algorithms.Execute(context.Background(), p.Job(func(context.Context) ([]float64, error) { return rows, nil }),
+	out := must.Get(algorithms.Execute(context.Background(),
+		p.Job(func(context.Context) ([]float64, error) { return rows, nil }),
 		algorithms.Options{Public: true, Source: privacy.NewSeededSource(seed)}))(t)
 	return must.Get(p.Read(out.Weights))(t)
 }
@@ -40,7 +41,8 @@ func corners(n int) (rows []float64) {
 func TestCentresAreFound(t *testing.T) {
 	const n, radius = 6000, 2
 	for seed := range uint64(10) {
-		p := planOf(t, cluster.Options{Records: n, Clusters: 3, Dim: 2, Radius: radius, Seed: seed, Budget: privacy.Budget{Epsilon: 2, Delta: 1e-5}})
+		p := planOf(t, cluster.Options{Records: n, Clusters: 3, Dim: 2, Radius: radius, Seed: seed,
+			Budget: privacy.Budget{Epsilon: 2, Delta: 1e-5}})
 		c := found(t, p, corners(n), seed)
 		for j, centre := range c.Centres {
 			near := math.Inf(1)
@@ -57,7 +59,8 @@ func TestCentresAreFound(t *testing.T) {
 // The noise that a plan states is the noise of the runs.
 func TestStatedNoiseIsThatOfRuns(t *testing.T) {
 	const n, repeats = 2000, 200
-	p := planOf(t, cluster.Options{Records: n, Clusters: 1, Dim: 2, Radius: 1, Rounds: 2, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}})
+	p := planOf(t, cluster.Options{Records: n, Clusters: 1, Dim: 2, Radius: 1, Rounds: 2,
+		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}})
 	rows := make([]float64, 2*n) // all at one end, where the noise of the number counts in full
 	for i := range n {
 		rows[2*i] = 1
@@ -77,7 +80,8 @@ func TestStatedNoiseIsThatOfRuns(t *testing.T) {
 func TestSwampedPlansWarn(t *testing.T) {
 	o := cluster.Options{Records: 300, Clusters: 10, Dim: 8, Radius: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}}
 	p := planOf(t, o)
-	if w := p.Warnings(); len(w) != 1 || !strings.Contains(w[0], "the noise of a centre of n/k") || !strings.Contains(w[0], "n = ") {
+	if w := p.Warnings(); len(w) != 1 || !strings.Contains(w[0], "the noise of a centre of n/k") ||
+		!strings.Contains(w[0], "n = ") {
 		t.Fatalf("warnings %q", w)
 	}
 	o.Records = int(float64(o.Records)*p.CentreNoise/0.25) + 1
@@ -100,6 +104,7 @@ func TestPlansOutOfRangeAreRefused(t *testing.T) {
 		must.Fail(cluster.New(o))(t, must.All{algorithms.ErrAssumption, want})
 	}
 	p := planOf(t, good)
-	must.Err(p.Job(func(context.Context) ([]float64, error) { return make([]float64, 7), nil }).Train(context.Background(), nil, algorithms.Tracker{}))(t, "rows that do not fit the plan are clustered")
+	must.Err(p.Job(func(context.Context) ([]float64, error) { return make([]float64, 7), nil }).Train(context.Background(),
+		nil, algorithms.Tracker{}))(t, "rows that do not fit the plan are clustered")
 	must.Err(p.Read(make([]float64, 7)))(t, "a result that does not fit the plan is read")
 }

@@ -29,8 +29,8 @@ type Options struct {
 	Radius   float64 // radius R, 2^-500 to 2^500; longer mapped records are shortened to norm R
 	Rounds   int     // number T of rounds, 1 to 1000; 0 means defaultRounds
 	Seed     uint64  // seed of the first centres, and of the places where centres without records start again
-	// Map identifies the map of the records exactly, up to its last digit, for example by a hash. A run can
-	// therefore be resumed only with the map of its first attempt.
+	// Map identifies the map of the records, for example by a hash. It must change if any digit of the map
+	// changes, so that a run can be resumed only with the map of its first attempt.
 	Map string
 	// Individuals is the assumption that every record belongs to a different individual. A metric of labelled pairs
 	// rests on this assumption, too. The unit of the guarantee is then one individual, as in the run of the metric,
@@ -161,7 +161,8 @@ func (p *Plan) remedy() string {
 
 func (p *Plan) facts() (f algorithms.Facts) {
 	o := p.Options
-	f.Line("clusters", "k = %d clusters of n = %d records, which are mapped to %d dimensions, within the radius %.6g",
+	f.Line("clusters", "k = %d clusters of n = %d records; the mapped records have %d dimensions and norm at most "+
+		"%.6g",
 		f.Add("clusters", o.Clusters), f.Add("records", o.Records), f.Add("dimensions", o.Dim), f.Add("radius", o.Radius))
 	f.Line("rounds", "%d; each releases the size and sum of every cluster (%d numbers in the last); the first "+
 		"centres come from public seed %d",

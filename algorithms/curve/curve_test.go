@@ -24,7 +24,9 @@ func planCurve(r *engine.Records, n int, delta float64, epsilons []float64, name
 				if err != nil {
 					return nil, err
 				}
-				spec, err := algorithms.NewSpec(cpu.Backend{}, engine.Problem{N: n, D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1}, 0, privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified)
+				spec, err := algorithms.NewSpec(cpu.Backend{},
+					engine.Problem{N: n, D: r.Dim(), Bounds: r.Bounds(), Loss: engine.Logistic{}, Radius: 1}, 0,
+					privacy.Budget{Epsilon: epsilon, Delta: delta}, algorithms.Certified)
 				if err != nil {
 					return nil, err
 				}
@@ -46,7 +48,8 @@ func privatePlan(t *testing.T, r *engine.Records, delta float64) *Plan {
 }
 
 // furthest is the largest move of a release between neighbours, over its certificate.
-func furthest(t *testing.T, data *engine.Records, neighbours []*engine.Records, job func(*engine.Records) algorithms.Job) (most float64) {
+func furthest(t *testing.T, data *engine.Records, neighbours []*engine.Records,
+	job func(*engine.Records) algorithms.Job) (most float64) {
 	t.Helper()
 	for k, other := range neighbours {
 		moves := must.Get(attack.Jobs(t.Context(), job(data), job(other), uint64(k)))(t)
@@ -90,7 +93,8 @@ func TestPrivateCurveChargesEveryRelease(t *testing.T) {
 	for _, want := range []string{"constants of loss", "its privacy cost is charged", "norm bound"} {
 		must.Contain(t, strings.Join(c.Guarantee.Assumptions, "; "), want)
 	}
-	out, err := algorithms.Execute(context.Background(), c.Job(attack.RandomRecords(40, 3, engine.UnitBounds(), 1)), algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
+	out, err := algorithms.Execute(context.Background(), c.Job(attack.RandomRecords(40, 3, engine.UnitBounds(), 1)),
+		algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
 	if err != nil {
 		t.Fatal(err) // a release that is not in the plan
 	}

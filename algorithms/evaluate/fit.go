@@ -178,7 +178,8 @@ const VagueWidth = 0.4
 // Vague reports whether the interval of a share is too wide for the figure to be shown.
 func (x Figure) Vague() bool { return x.High-x.Low >= VagueWidth }
 
-// Vague reports whether the ROC curve is useless because the AUC or most sensitivities are vague.
+// Vague reports whether the AUC is vague or more than half of the sensitivities are vague
+// (Figure.Vague). The ROC curve is then useless.
 func (f *Figures) Vague() bool {
 	vague := 0
 	for _, p := range f.Points {

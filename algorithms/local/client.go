@@ -145,9 +145,9 @@ func (c *Client) printed(st *State, z engine.Record) (Message, error) {
 	return c.send()
 }
 
-// Label returns the message that a user sends by method PrestigeLabel. A user sends only one: a randomised
-// label, which is kept and used in every epoch. For a label that is neither -1 nor 1, it returns the response to a fair coin, whose distribution
-// lies between the distributions for the two labels.
+// Label returns the message that a user sends by method PrestigeLabel. A user sends only one message: a randomised
+// label, which is kept and used in every epoch. If the label is neither -1 nor 1, Label randomises the result of a fair
+// coin instead. The distribution of this message lies between the distributions for the two labels.
 func (c *Client) Label(y float64) (float64, error) {
 	b := math.Float64bits(y)
 	usable := below(b&^signMask^math.Float64bits(1), 1)

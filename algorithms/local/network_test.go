@@ -112,7 +112,8 @@ func TestGradientOfNetworkIsClipped(t *testing.T) {
 		}
 		norm, size = math.Sqrt(norm), math.Sqrt(size)
 		if want := min(norm, 0.7); math.Abs(size-want) > 1e-12 || math.Abs(inner-norm*size) > 1e-9 {
-			t.Errorf("a gradient of norm %v is sent with norm %v and inner product %v, want norm %v along it", norm, size, inner, want)
+			t.Errorf("a gradient of norm %v is sent with norm %v and inner product %v, want norm %v along it", norm,
+				size, inner, want)
 		}
 		if norm > 0.7 {
 			above++
@@ -161,14 +162,16 @@ func TestCurriculumOfTheNetworksScore(t *testing.T) {
 		}
 	}
 	if in < 20 || out < 20 || moved < in/4 {
-		t.Errorf("%d in the curriculum, %d out, %d messages differ from those of zero: the test sees too little", in, out, moved)
+		t.Errorf("%d in the curriculum, %d out, %d messages differ from those of zero: the test sees too little",
+			in, out, moved)
 	}
 }
 
 // Neither silence nor the number of words drawn tells of a record, whatever model the server publishes.
 func TestHostileServerOfNetworks(t *testing.T) {
 	records := []engine.Record{
-		{X: []float64{1, 0, 0}, Y: 1}, {X: []float64{0, 0, 0}, Y: -1}, {X: []float64{math.NaN(), 0, 0}, Y: 1}, {X: []float64{1e308, -1e308, 0}, Y: 1},
+		{X: []float64{1, 0, 0}, Y: 1}, {X: []float64{0, 0, 0}, Y: -1}, {X: []float64{math.NaN(), 0, 0}, Y: 1},
+		{X: []float64{1e308, -1e308, 0}, Y: 1},
 		{X: []float64{1e-310, 0, 0}, Y: 1}, {X: []float64{0.1, 0.1, 0.1}, Y: 7},
 	}
 	for _, m := range []local.Method{local.Prestige, local.DJW, local.PrestigeParticipation} {
@@ -180,8 +183,10 @@ func TestHostileServerOfNetworks(t *testing.T) {
 			return st
 		}
 		refused := map[string]*local.State{
-			"a linear model": with(1, q.Dim), "a parameter more": with(1, q.Parameters+1), "no model": with(1, 0), "not a number": with(1, q.Parameters, math.NaN()),
-			"an infinity": with(1, q.Parameters, math.Inf(1)), "huge weights": with(1, q.Parameters, 1e308, -1e308), "epoch 0": with(0, q.Parameters), "an epoch too many": with(q.Epochs+1, q.Parameters),
+			"a linear model": with(1, q.Dim), "a parameter more": with(1, q.Parameters+1), "no model": with(1, 0),
+			"not a number": with(1, q.Parameters, math.NaN()),
+			"an infinity":  with(1, q.Parameters, math.Inf(1)), "huge weights": with(1, q.Parameters, 1e308, -1e308),
+			"epoch 0": with(0, q.Parameters), "an epoch too many": with(q.Epochs+1, q.Parameters),
 		}
 		output := with(1, q.Parameters)
 		output.W[q.Parameters-1] = 5 // beyond twice the radius of the last layer, not of the first
@@ -193,7 +198,8 @@ func TestHostileServerOfNetworks(t *testing.T) {
 		}
 		edge := with(1, q.Parameters, 20)
 		edge.W[q.Parameters-1] = 2
-		for name, st := range map[string]*local.State{"start": q.Start(), "zero": with(1, q.Parameters), "edge": edge, "subnormal": with(1, q.Parameters, 1e-310)} {
+		for name, st := range map[string]*local.State{"start": q.Start(), "zero": with(1, q.Parameters), "edge": edge,
+			"subnormal": with(1, q.Parameters, 1e-310)} {
 			next := map[bool]uint64{}
 			for _, z := range records {
 				src := privacy.NewSeededSource(1)
@@ -288,13 +294,16 @@ func TestProtocolsOfNetworksRefuse(t *testing.T) {
 	}
 	// A message carries no dimension; an exact gradient does, and public features do.
 	st := q.Start()
-	must.ErrDo(t, q.Apply(st, []local.Message{{Takes: true, Direction: randomiser.DirectionMessage{Choice: 9}}}), "a choice that no user can have was applied")
+	must.ErrDo(t, q.Apply(st, []local.Message{{Takes: true, Direction: randomiser.DirectionMessage{Choice: 9}}}),
+		"a choice that no user can have was applied")
 	exact := plan(t, networkProtocol(local.SGD, 4))
 	for _, n := range []int{3, exact.Parameters + 1} {
-		must.ErrDo(t, exact.Apply(exact.Start(), []local.Message{{Takes: true, Gradient: make([]float64, n)}}), "a gradient of %d numbers for %d parameters was applied", n, exact.Parameters)
+		must.ErrDo(t, exact.Apply(exact.Start(), []local.Message{{Takes: true, Gradient: make([]float64, n)}}),
+			"a gradient of %d numbers for %d parameters was applied", n, exact.Parameters)
 	}
 	labels := plan(t, networkProtocol(local.PrestigeLabel, 4))
-	must.ErrDo(t, labels.Learn(labels.Start(), make([]float64, labels.Parameters), 1), "public features of a wrong number were learnt")
+	must.ErrDo(t, labels.Learn(labels.Start(), make([]float64, labels.Parameters), 1),
+		"public features of a wrong number were learnt")
 }
 
 // xorUsers are records of two features and a third without meaning; the label depends on the signs.
@@ -312,14 +321,16 @@ func xorUsers(t *testing.T, n int, seed uint64) *engine.Records {
 // Networks learn what no linear model can, by every method that takes them.
 func TestNetworksLearn(t *testing.T) {
 	n := 20000
-	methods := []local.Method{local.DJW, local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.Curriculum, local.SGD}
+	methods := []local.Method{local.DJW, local.Prestige, local.PrestigeParticipation, local.PrestigeLabel,
+		local.Curriculum, local.SGD}
 	if testing.Short() {
 		n, methods = 8000, []local.Method{local.DJW, local.PrestigeLabel}
 	}
 	train, test := xorUsers(t, n, 1), xorUsers(t, 2000, 2)
 	for _, m := range methods {
 		p := networkProtocol(m, 8)
-		p.Users, p.Epochs, p.Batch, p.Threshold, p.ThresholdStep = n, 2, 100, -10, 1e-9 // the margins that the start gives are arbitrary
+		// the margins that the start gives are arbitrary
+		p.Users, p.Epochs, p.Batch, p.Threshold, p.ThresholdStep = n, 2, 100, -10, 1e-9
 		if m == local.PrestigeLabel {
 			p.Batch, p.Network.Rate = 1, 0.3
 		}

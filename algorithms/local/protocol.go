@@ -29,8 +29,8 @@ const (
 	// PrestigeParticipation sends a randomised response about whether the record is in the curriculum, and a
 	// private sample if the response is yes (R2).
 	PrestigeParticipation
-	// PrestigeLabel is for public x. Each user answers once with a randomised label, and the server runs the
-	// curriculum on the answers (R3).
+	// PrestigeLabel protects only the label, so x must be public. Each user sends one randomised label. The
+	// server trains on these labels and decides which records are in the curriculum (R3).
 	PrestigeLabel
 	// DJW uses private sampling of every gradient, without a curriculum.
 	DJW

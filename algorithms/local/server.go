@@ -73,7 +73,8 @@ func (p *Plan) Apply(st *State, batch []Message) error {
 	}
 	inEpoch := st.Visits - int64(st.Epoch-1)*int64(p.Users)
 	if len(batch) == 0 || len(batch) > p.Batch || inEpoch+int64(len(batch)) > int64(p.Users) {
-		return fmt.Errorf("local: got %d messages at visit %d of %d; want 1 to %d, and at most one per visit left", len(batch), inEpoch, p.Users, p.Batch)
+		return fmt.Errorf("local: got %d messages at visit %d of %d; want 1 to %d, and at most one per visit left",
+			len(batch), inEpoch, p.Users, p.Batch)
 	}
 	g := st.scratch(p.Parameters)
 	taken, err := p.sum(g, batch)

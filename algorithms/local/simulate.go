@@ -90,10 +90,10 @@ func (s *simulation) visit(users []int32) error {
 	return s.plan.Apply(s.state, s.batch)
 }
 
-// Job returns the training of a plan by one program that sees the records of all users. It releases one model
-// and its lambda. train draws all noise at the users. It calls ChooseL2 with this number of candidates and
-// folds, unless candidates is 0, and then Simulate. objective describes the minimised function. The charge is
-// for the messages of one user.
+// Job returns the training of a plan by one program that sees the records of all users. The job releases one
+// model and its lambda. The function train simulates the users, who draw all noise. It calls ChooseL2 with
+// the given numbers of candidates and folds, unless candidates is 0. Then it calls Simulate. objective
+// describes the minimised function. The charge is for the messages of one user.
 func (p *Plan) Job(objective string, candidates, folds int,
 	train func(ctx context.Context, t algorithms.Tracker) ([]float64, error)) algorithms.Job {
 	q := p.Plan

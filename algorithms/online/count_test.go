@@ -121,7 +121,8 @@ func TestStateIsAFile(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "s")
 	must.Do(t, syscall.Mkfifo(name, 0o600))
 	var state *online.StateError
-	if _, err := online.Open(mustPlan(t), online.Options{State: name, Public: true, Resume: true}); !errors.As(err, &state) || !errors.Is(err, create.ErrIrregular) {
+	if _, err := online.Open(mustPlan(t), online.Options{State: name, Public: true, Resume: true}); !errors.As(err,
+		&state) || !errors.Is(err, create.ErrIrregular) {
 		t.Errorf("a FIFO as state: %v", err)
 	}
 }

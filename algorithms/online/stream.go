@@ -149,8 +149,8 @@ func (s *Stream) Releases() int {
 	return s.stream.Updates()
 }
 
-// Guarantee returns the guarantee of all releases together. Its Warnings include the warnings of the charge in
-// this attempt.
+// Guarantee returns the guarantee of all releases together. Its Warnings include the warnings that the ledger
+// returned when this attempt charged or resumed the run.
 func (s *Stream) Guarantee() privacy.Guarantee {
 	g := s.plan.Guarantee
 	if s.o.Public {

@@ -101,7 +101,8 @@ func TestPoissonPlan(t *testing.T) {
 	if known := p.KnownBatches(); math.Abs(known-full) > 1e-6*full || !(known > 2*p.Guarantee.Epsilon) {
 		t.Errorf("full batches have epsilon %v, want %v, far above %v", known, full, p.Guarantee.Epsilon)
 	}
-	if text := p.Report().Text(); !strings.Contains(text, "the guarantee needs secret batches; full batches with this noise would have epsilon") || !strings.Contains(text, "stays secret") {
+	if text := p.Report().Text(); !strings.Contains(text,
+		"the guarantee needs secret batches; full batches with this noise would have epsilon") || !strings.Contains(text, "stays secret") {
 		t.Errorf("the report does not say what the batches do:\n%s", text)
 	}
 	for name, change := range map[string]func(*pairs.Spec){
@@ -127,7 +128,8 @@ func TestPoissonTrains(t *testing.T) {
 	data := newData(t, s, x, g, labels)
 	objective := func(sampling pairs.Sampling) float64 {
 		s.Sampling = sampling
-		r := must.Get(pairs.Run(context.Background(), data, nil, planOf(t, s), pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(2)}}))(t)
+		r := must.Get(pairs.Run(context.Background(), data, nil, planOf(t, s),
+			pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(2)}}))(t)
 		return meanLoss(data, r.Weights)
 	}
 	start := meanLoss(data, make([]float64, s.Rows*s.Dim))

@@ -27,10 +27,12 @@ func softmaxSpec(t testing.TB, m int, loss embedding.InfoNCE, hidden ...int) pai
 	t.Helper()
 	net := must.Get(embedding.NewMLP(embedding.MLP{In: 4, Hidden: hidden, Out: 2}))(t)
 	return pairs.Spec{
-		Individuals: 2 * m, Pairs: m, Dim: 4, Bound: 1, Loss: loss, Kappa: 1, Sampling: pairs.Poisson, Batch: max(1, m/2), Epochs: 2, Clip: 1e-5,
+		Individuals: 2 * m, Pairs: m, Dim: 4, Bound: 1, Loss: loss, Kappa: 1, Sampling: pairs.Poisson, Batch: max(1, m/2),
+		Epochs: 2, Clip: 1e-5,
 		Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5},
 		Network: &pairs.Network{
-			Model: embedding.Model{Network: net, Output: embedding.Output{Unit: true}}, Start: net.Start(3), Origin: "public start of seed 3",
+			Model: embedding.Model{Network: net, Output: embedding.Output{Unit: true}}, Start: net.Start(3),
+			Origin:    "public start of seed 3",
 			Optimizer: algorithms.Optimizer{Update: "adam", Decay: "linear"},
 		},
 	}
@@ -73,7 +75,8 @@ func lastPairMoves(t testing.TB, p *pairs.Plan, x, theta []float64, build softma
 		all[i] = int32(i)
 	}
 	with, without := make([]float64, len(theta)), make([]float64, len(theta))
-	must.Do(t, errors.Join(sum(context.Background(), with, theta, 0, all, s.Clip), sum(context.Background(), without, theta, 0, all[:s.Pairs-1], s.Clip)))
+	must.Do(t, errors.Join(sum(context.Background(), with, theta, 0, all, s.Clip),
+		sum(context.Background(), without, theta, 0, all[:s.Pairs-1], s.Clip)))
 	moved := 0.0
 	for k, v := range with {
 		moved = math.Hypot(moved, v-without[k])
@@ -124,7 +127,8 @@ func TestOnePairMovesASoftmaxWithinTheCertificate(t *testing.T) {
 				share := func(x, theta []float64) float64 {
 					v := lastPairMoves(t, p, slices.Clone(x), theta, ownSoftmax) / certified
 					if v > 1 {
-						t.Fatalf("%s at %g, %d pairs, %v: one pair moves the release by %v of the certificate", loss.Name(), loss.Temperature, m, hidden, v)
+						t.Fatalf("%s at %g, %d pairs, %v: one pair moves the release by %v of the certificate", loss.Name(),
+							loss.Temperature, m, hidden, v)
 					}
 					best[loss.Name()] = max(best[loss.Name()], v)
 					return v
@@ -171,12 +175,14 @@ func TestPairsOfASoftmaxAddUp(t *testing.T) {
 		must.Do(t, sum(context.Background(), before, s.Network.Start, 0, base, s.Clip))
 		for j := 1; j <= 4; j++ {
 			after := make([]float64, len(before))
-			must.Do(t, sum(context.Background(), after, s.Network.Start, 0, append(slices.Clone(base), []int32{9, 10, 11, 12}[:j]...), s.Clip))
+			must.Do(t, sum(context.Background(), after, s.Network.Start, 0,
+				append(slices.Clone(base), []int32{9, 10, 11, 12}[:j]...), s.Clip))
 			moved := 0.0
 			for k, v := range after {
 				moved = math.Hypot(moved, v-before[k])
 			}
-			must.AtMost(t, moved/s.Clip/float64(s.Batch), float64(j)*p.Certificate().Sensitivity(), "%d pairs move the release by", j)
+			must.AtMost(t, moved/s.Clip/float64(s.Batch), float64(j)*p.Certificate().Sensitivity(),
+				"%d pairs move the release by", j)
 		}
 		// The last pair is in no batch here.
 		y := slices.Clone(x)
@@ -201,7 +207,10 @@ func TestSoftmaxPlansRefuse(t *testing.T) {
 		"0.02 to 100":        func(s *pairs.Spec) { s.Loss = embedding.InfoNCE{Temperature: 1e-3} },
 		"unit length":        func(s *pairs.Spec) { s.Network.Model.Output = embedding.Output{Within: 1} },
 		"kappa":              func(s *pairs.Spec) { s.Kappa = account.MaxGroup + 1 },
-		"contrastive, tripl": func(s *pairs.Spec) { s.Tuple, s.Pairs, s.Kappa, s.Sampling, s.Batch = 2, 0, 0, pairs.Fixed, 0 },
+		"contrastive, tripl": func(s *pairs.Spec) {
+			s.Tuple, s.Pairs, s.Kappa, s.Sampling, s.Batch = 2, 0, 0,
+				pairs.Fixed, 0
+		},
 	} {
 		s := softmaxSpec(t, 6, embedding.InfoNCE{Temperature: 1}, 3)
 		change(&s)
@@ -211,7 +220,8 @@ func TestSoftmaxPlansRefuse(t *testing.T) {
 	}
 	p := planOf(t, softmaxSpec(t, 6, embedding.InfoNCE{Temperature: 1}, 3))
 	x := randomFeatures(rand.New(rand.NewPCG(1, 1)), p.Spec)
-	must.Fail(pairs.Run(context.Background(), disjoint(t, p.Spec, x), nil, p, pairs.Options{Engine: embedding.CPU{}}))(t, pairs.ErrPlan, "another device")
+	must.Fail(pairs.Run(context.Background(), disjoint(t, p.Spec, x), nil, p, pairs.Options{Engine: embedding.CPU{}}))(t,
+		pairs.ErrPlan, "another device")
 }
 
 // The plan charges a Poisson event of the softmax's sensitivity, and its report says what couples the pairs.
@@ -231,13 +241,15 @@ func TestSoftmaxPlan(t *testing.T) {
 	}
 	must.Below(t, p.Certificate().RoundoffShare(), 1e-4, "roundoff is")
 	text := p.Report().Text()
-	must.Contain(t, text, "times the clip, at temperature", "each cosine is clipped to 0.5", "infonce with temperature 1", "mlp 4-8-2 tanh", "stays secret")
+	must.Contain(t, text, "times the clip, at temperature", "each cosine is clipped to 0.5", "infonce with temperature 1",
+		"mlp 4-8-2 tanh", "stays secret")
 	other := s
 	net := *s.Network
 	net.Start = slices.Clone(net.Start)
 	net.Start[0]++
 	other.Network = &net
-	for name, q := range map[string]*pairs.Plan{"start": planOf(t, other), "symmetric": planOf(t, func() pairs.Spec { q := s; q.Loss = embedding.InfoNCE{Temperature: 1, Symmetric: true}; return q }())} {
+	for name, q := range map[string]*pairs.Plan{"start": planOf(t, other),
+		"symmetric": planOf(t, func() pairs.Spec { q := s; q.Loss = embedding.InfoNCE{Temperature: 1, Symmetric: true}; return q }())} {
 		if q.Objective == p.Objective {
 			t.Errorf("a plan with another %s has the same objective: a resumed run could mix them", name)
 		}
@@ -286,14 +298,16 @@ func meanSoftmax(t testing.TB, data *embedding.Data, s pairs.Spec, theta []float
 // A run lowers the loss, and is the same for any number of workers and if it continues from a checkpoint.
 func TestSoftmaxTrains(t *testing.T) {
 	power.NotShort(t, "slow")
-	for _, loss := range power.Of([]embedding.InfoNCE{{Temperature: 1, Symmetric: true}}, []embedding.InfoNCE{{Temperature: 1}, {Temperature: 1, Symmetric: true}}) {
+	for _, loss := range power.Of([]embedding.InfoNCE{{Temperature: 1, Symmetric: true}},
+		[]embedding.InfoNCE{{Temperature: 1}, {Temperature: 1, Symmetric: true}}) {
 		s := softmaxSpec(t, 600, loss, 8)
 		s.Batch, s.Epochs, s.Clip, s.Budget.Epsilon = 100, 6, 0.5, 50
 		p := planOf(t, s)
 		data := disjoint(t, s, clustered(s, 1))
 		var w []float64
 		for _, workers := range []int{1, 3} {
-			run := must.Get(pairs.Run(context.Background(), data, nil, p, pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(4)}, Workers: workers}))(t)
+			run := must.Get(pairs.Run(context.Background(), data, nil, p,
+				pairs.Options{Options: algorithms.Options{Public: true, Source: privacy.NewSeededSource(4)}, Workers: workers}))(t)
 			if w != nil && !slices.Equal(w, run.Weights) {
 				t.Error("the result depends on workers")
 			}
@@ -316,7 +330,8 @@ func TestSoftmaxTrains(t *testing.T) {
 			}
 		}
 	}}))(t)
-	rest := &attack.Recorder{Session: full.Session, Of: &attack.Recorder{Calls: full.Calls[len(full.Calls)-2:]}} // a batch and its release
+	// a batch and its release
+	rest := &attack.Recorder{Session: full.Session, Of: &attack.Recorder{Calls: full.Calls[len(full.Calls)-2:]}}
 	got, err := pairs.Train(context.Background(), data, nil, p, rest, 1, algorithms.Tracker{OnRestore: func(_ []int32, vectors ...[]float64) (int, error) {
 		for i, v := range vectors {
 			copy(v, kept[i])

@@ -380,7 +380,8 @@ func (s *Spec) fillAllPairs() error {
 	case s.Norm() != embedding.L2:
 		return errors.New("all pairs are clipped in the l2 norm: choose K-norm noise, or delta > 0")
 	case s.Individuals < 2 || s.Individuals > mostAllPairs:
-		return fmt.Errorf("there are %d individuals, but all pairs need 2 to %d; use tuples for more individuals", s.Individuals, mostAllPairs)
+		return fmt.Errorf("there are %d individuals, but all pairs need 2 to %d; use tuples for more individuals",
+			s.Individuals, mostAllPairs)
 	}
 	return s.ofClasses()
 }

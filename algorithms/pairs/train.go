@@ -90,7 +90,7 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 		softmax, err := s.batches(data, loss, o)
 		return softmax.Sum, softmax.Close, err
 	}
-	return nil, nil, fmt.Errorf("%w: loss %s is neither of pairs nor of tuples", ErrPlan, s.Loss.Name())
+	return nil, nil, fmt.Errorf("%w: loss %s is neither a loss of pairs nor a loss of tuples", ErrPlan, s.Loss.Name())
 }
 
 // batches returns the sums over batches of a softmax.

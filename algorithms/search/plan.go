@@ -64,8 +64,8 @@ type Plan struct {
 	Reason  string  // the reason why the road was chosen
 	// Trainings holds the plans of the settings. It is nil for Models.
 	Trainings []*algorithms.Plan
-	// Alone is the budget that the training of one setting with the same noise spends. The difference to the
-	// guarantee of the search is the cost of choosing.
+	// Alone is the budget that one setting would spend if it were trained alone with the same noise. The
+	// guarantee of the search exceeds Alone by the cost of choosing.
 	Alone privacy.Budget
 
 	rank      privacy.Certificate  // the certificate of a rank sum, which is an integer
@@ -135,7 +135,7 @@ func (o Options) validate() error {
 	case o.Runs != 0 && (o.Runs < 2 || o.Runs > account.MaxRuns):
 		return bad("the number of runs is %d, want 2 to %d", o.Runs, account.MaxRuns)
 	case len(o.Models) > 0 && o.Road != Auto && o.Road != NoisyMax:
-		return bad("models need %s, not %s, which trains settings", NoisyMax, o.Road)
+		return bad("a choice among models needs %s; %s chooses only among settings", NoisyMax, o.Road)
 	case len(o.Settings) > 0 && o.Road == NoisyMax:
 		return bad("%s chooses among models, not settings; use %s or %s",
 			NoisyMax, Compose, RandomStopping)

@@ -220,7 +220,7 @@ func (p *Plan) planStopping() error {
 	}
 	whole := stoppingMu(b, p.Options.Runs)
 	if whole == 0 {
-		return algorithms.Refused("search", ": no noise makes random stopping (%g, %g)-DP",
+		return algorithms.Refused("search", ": random stopping cannot reach (%g, %g)-DP with any amount of noise",
 			b.Epsilon, b.Delta)
 	}
 	mu := whole * (1 - 1e-9) // leaves room for rounding errors of the trainings

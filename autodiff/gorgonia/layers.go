@@ -336,7 +336,8 @@ func (g layersGraph) check() error {
 				return err
 			}
 			if !slices.EqualFunc(f, value, sameBits) || !slices.EqualFunc(jac, jacobian, sameBits) {
-				return fmt.Errorf("%w: the numbers of network %s for a record depend on other records",
+				return fmt.Errorf("%w: the output or the Jacobian of network %s for a record depends on the other "+
+					"records of the batch",
 					ErrNotAFunction, g.Name())
 			}
 		}

@@ -29,8 +29,8 @@ func remembers(g *gorgonia.ExprGraph) error {
 		}
 		switch why := stateful[of.Name()]; {
 		case of.PkgPath() != reflect.TypeFor[gorgonia.Node]().PkgPath():
-			return fmt.Errorf("%w: %v is not an operation of Gorgonia, so it may keep numbers of records; use operations "+
-				"of Gorgonia", ErrNotAFunction, of)
+			return fmt.Errorf("%w: %v is not an operation of Gorgonia, so it may keep values of earlier records; "+
+				"use operations of Gorgonia", ErrNotAFunction, of)
 		case why != "":
 			return fmt.Errorf("%w: operation %s %s; use it outside of Build, or put its numbers into theta",
 				ErrNotAFunction, of.Name(), why)

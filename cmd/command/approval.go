@@ -29,7 +29,7 @@ type studyFlags struct {
 	Purpose     string  `needs:"report" placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
 	Responsible string  `needs:"report" placeholder:"TEXT" help:"Responsible person, for --report."`
 	Language    string  `default:"en" enum:"en,de,fr" help:"Language of --report: en, de or fr."`
-	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Widest acceptable 95 % interval of the AUC. Plan and page compare it with the expected one."`
+	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Widest acceptable 95 % interval of the AUC. Plan and page compare the expected width."`
 	Force       bool    `help:"Replace an existing file."`
 }
 

@@ -32,12 +32,12 @@ type auditRecordsCmd struct {
 	StepSize   float64  `positive:"" placeholder:"ETA"`
 	TotalStep  float64  `positive:"" aliases:"path" placeholder:"H"`
 	Batch      int      `positive:"" name:"batch-records" placeholder:"M"`
-	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"Any loss of train, or linear, which attains the sensitivity bounds of the task."`
+	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear, which attains the sensitivity bounds of the task, or any loss of train."`
 
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V"`
 	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start where one record moves the gradient most, not at a multiple of the identity."`
-	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that contains w. Default: 1 for the loss linear, else the public rule."`
+	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that contains w. Default: 1 for the loss linear, else by a public rule."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
 	Buffer     int                `help:"As in online. Default: 0, which keeps all earlier records."`
 	Reservoir  bool

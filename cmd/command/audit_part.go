@@ -14,7 +14,7 @@ import (
 
 // auditFlags are the flags of an attack.
 type auditFlags struct {
-	BlackBox   bool          `help:"Attack complete runs without the random draws: slower and weaker. Always on if the guarantee needs secret batches or steps."`
+	BlackBox   bool          `help:"Attack whole runs with unknown random draws: slower and weaker. Always on if the guarantee needs secret batches or steps."`
 	Runs       int           `positive:"" help:"Runs on each data set; half of them choose the attack. Default: 40000, with --black-box 10000, with --time up to 200000."`
 	Time       time.Duration `positive:"" placeholder:"30s" help:"Stop after this time. The bound so far holds with the same confidence."`
 	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`

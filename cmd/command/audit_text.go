@@ -21,7 +21,8 @@ func auditFacts(r *audit.Report, plot string) (f algorithms.Facts) {
 			r.Runs, r.Seed)
 	}
 	if r.Stopped != "" {
-		f.Line("", "stopped before %d runs (%s); the bounds are from the last check, with the same confidence", r.Planned, r.Stopped)
+		f.Line("", "stopped before %d runs (%s); the bounds are from the last check, with the same confidence",
+			r.Planned, r.Stopped)
 	}
 	if r.Move > 0 {
 		f.Line("", "without noise, the releases differ by %.4g times the certified distance", r.Move)
@@ -100,7 +101,8 @@ func auditVerdict(r *audit.Report) (verdict string) {
 	case r.HalfRefuted:
 		verdict = "the claim is not refuted (which does not prove it)"
 	default:
-		verdict = "the claim is not refuted, but this audit has no power: half the claim is not refuted either"
+		verdict = "the claim is not refuted, but this audit has no power: it would not refute a claim of half the " +
+			"size either"
 	}
 	if e := r.PaperEpsilon; e > 0 {
 		paper := "is not refuted"

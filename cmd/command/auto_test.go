@@ -18,7 +18,8 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 	var outputs [2]string
 	for i, more := range [][]string{nil, {"--algorithm", "auto"}} {
 		code, out, errs := dyad(t, dir, append([]string{"plan", "-n", "300", "--schema", "patients.yaml"}, more...)...)
-		if outputs[i] = out; code != exitOK || !strings.Contains(out, "algorithm   moments") || !strings.Contains(out, "chosen by auto: no loss was given") || !strings.Contains(out, "least squares") {
+		if outputs[i] = out; code != exitOK || !strings.Contains(out, "algorithm   moments") ||
+			!strings.Contains(out, "chosen by auto: no loss was given") || !strings.Contains(out, "least squares") {
 			t.Errorf("plan %v: exit %d\n%s", more, code, out+errs)
 		}
 	}
@@ -26,22 +27,26 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 		t.Errorf("auto is not the default:\n%s\n%s", outputs[0], outputs[1])
 	}
 	for algorithm, flags := range map[string][]string{"moments": nil, "moments-descent": {"--loss", "hinge"}} {
-		code, out, errs := dyad(t, dir, append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--json", "--force"}, flags...)...)
+		code, out, errs := dyad(t, dir, append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml",
+			"--json", "--force"}, flags...)...)
 		var r trainResult
-		if code != exitOK || json.Unmarshal([]byte(out), &r) != nil || r.Report.Word("algorithm") != algorithm || r.Report.Word("choice") == "" {
+		if code != exitOK || json.Unmarshal([]byte(out), &r) != nil || r.Report.Word("algorithm") != algorithm ||
+			r.Report.Word("choice") == "" {
 			t.Errorf("train %v: exit %d\n%s", flags, code, out+errs)
 		}
 		m, err := readModel(filepath.Join(dir, "model.json"))
-		if err != nil || m.Report.Word("algorithm") != algorithm || m.Report.Word("choice") == "" || flags != nil && m.Loss.Name != flags[1] {
+		if err != nil || m.Report.Word("algorithm") != algorithm || m.Report.Word("choice") == "" ||
+			flags != nil && m.Loss.Name != flags[1] {
 			t.Errorf("the model of train %v: %v, %+v", flags, err, m)
 		}
 		// The length of such a model is not that of a minimiser: there is no mean loss.
-		ran(t, dir, "evaluate", "model.json", "--data", "patients.csv", "--exact-figures").exits(exitOK).prints("AUC").lacks("objective")
+		ran(t, dir, "evaluate", "model.json", "--data", "patients.csv",
+			"--exact-figures").exits(exitOK).prints("AUC").lacks("objective")
 	}
 	// The reason is about the steps that are made.
 	for args, says := range map[string]string{
-		"--second-moments none": "the flags make it 0 steps",
-		"--steps 5":             "the flags make it 5 steps",
+		"--second-moments none": "the flags change the number of steps to 0",
+		"--steps 5":             "the flags change the number of steps to 5",
 		"--steps 2":             "where two logistic steps are best\n",
 		"--class-balance 0.3":   "where two logistic steps are best\n",
 	} {
@@ -67,7 +72,8 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 		if says == "" && code == exitOK && strings.Contains(out, "chosen by auto") {
 			continue
 		}
-		if says == "" || code != exitInput || out != "" || !strings.Contains(errs, says) || !strings.Contains(errs, "--algorithm") {
+		if says == "" || code != exitInput || out != "" || !strings.Contains(errs, says) ||
+			!strings.Contains(errs, "--algorithm") {
 			t.Errorf("plan %s: exit %d, want 64 and %q\n%s", args, code, says, out+errs)
 		}
 	}
@@ -94,7 +100,8 @@ func TestWarningsComeBeforeTheCharge(t *testing.T) {
 			}
 		}
 		parser := must.Get(newParser(&cli{}, &told, &told))(t)
-		command := must.Get(parser.Parse(append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", ledger, "--force"}, strings.Fields(args)...)))(t)
+		command := must.Get(parser.Parse(append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml",
+			"--ledger", ledger, "--force"}, strings.Fields(args)...)))(t)
 		if err := command.Run(a); err != nil || !charged {
 			t.Errorf("train %s: %v, charged: %v", args, err, charged)
 		}

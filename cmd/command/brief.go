@@ -21,7 +21,8 @@ func (a *app) emitBrief(v any, full, brief string) error {
 
 // clamped describes the treatment of values outside the schema's ranges. The number of such values would reveal
 // facts about records.
-const clamped = "values outside of the schema's ranges count as the nearest end (\"dyad data inspect\" counts them)"
+const clamped = `a value outside its range counts as the nearest end of the range ("dyad data inspect" counts such ` +
+	"values)"
 
 // writeMade writes the lines about a model: its file, its training data, and the meaning of its numbers.
 func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset.Schema) {

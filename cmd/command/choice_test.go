@@ -27,14 +27,18 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 		rows += fmt.Sprintf("p%d,%.4f,k%d,%.4f,%d,%d\n", i/2, a, b, rng.Float64(), rng.IntN(2), y)
 	}
 	write(t, dir, "rows.csv", rows)
-	schema := "choose_interactions: 1\nbasis: curve:3\ndata_id: %s\n%sformat: csv\ncsv: {header: true}\ncolumns:\n  - {name: who, role: %s}\n  - {name: a, range: [0, 1]}\n  - {name: b, categories: [k0, k1, k2]}\n" +
-		"  - {name: c, range: [0, 1]}\n  - {name: d, categories: [\"0\", \"1\"]}\n  - {name: y, role: label, positive: \"1\"}\n"
+	schema := "choose_interactions: 1\nbasis: curve:3\ndata_id: %s\n%sformat: csv\ncsv: {header: true}\ncolumns:\n  - " +
+		"{name: who, role: %s}\n  - {name: a, range: [0, 1]}\n  - {name: b, categories: [k0, k1, k2]}\n" +
+		"  - {name: c, range: [0, 1]}\n  - {name: d, categories: [\"0\", \"1\"]}\n  - {name: y, role: label, " +
+		"positive: \"1\"}\n"
 	write(t, dir, "records.yaml", fmt.Sprintf(schema, "records", "", "ignore"))
 	write(t, dir, "persons.yaml", fmt.Sprintf(schema, "persons", "persons: 3000\nmax_rows_per_person: 4\n", "person"))
 	for unit, n := range map[string]int{"records": 6000, "persons": 3000} {
-		ends(t, dir, exitOK, "1 of 6 pairs of columns are chosen privately", "plan", "--schema", unit+".yaml", "-n", fmt.Sprint(n), "--epsilon", "16")
+		ends(t, dir, exitOK, "1 of 6 pairs of columns are chosen privately", "plan", "--schema", unit+".yaml", "-n",
+			fmt.Sprint(n), "--epsilon", "16")
 		model := unit + ".json"
-		ends(t, dir, exitOK, "a * b, chosen in private", "train", "--data", "rows.csv", "--schema", unit+".yaml", "--epsilon", "16", "--yes", "--ledger", "l.jsonl", "--out", model, "--report", unit+".html")
+		ends(t, dir, exitOK, "a * b, chosen in private", "train", "--data", "rows.csv", "--schema", unit+".yaml", "--epsilon",
+			"16", "--yes", "--ledger", "l.jsonl", "--out", model, "--report", unit+".html")
 		text := must.Get(os.ReadFile(filepath.Join(dir, model)))(t)
 		m, err := readModel(filepath.Join(dir, model))
 		if err != nil || len(m.Encoder.Interactions()) != 1 || m.Encoder.Schema().ChooseInteractions != 0 {
@@ -46,7 +50,8 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 		if v := checker.Check(text); v.Verdict != checker.Verified || v.Unit != "one "+strings.TrimSuffix(unit, "s") {
 			t.Fatalf("%s: %+v", unit, v)
 		}
-		for _, args := range [][]string{{"predict", model, "--data", "rows.csv", "-o", unit + ".csv"}, {"evaluate", "exact", model, "--data", "rows.csv", "--exact-figures"}, {"export", model, "-o", unit + ".sql"}, {"verify", model, "--ledger", "l.jsonl"}} {
+		for _, args := range [][]string{{"predict", model, "--data", "rows.csv", "-o", unit + ".csv"},
+			{"evaluate", "exact", model, "--data", "rows.csv", "--exact-figures"}, {"export", model, "-o", unit + ".sql"}, {"verify", model, "--ledger", "l.jsonl"}} {
 			mustRun(t, dir, args...)
 		}
 		for name, want := range map[string]string{"l.jsonl": `"kind":"bounded-range"`, unit + ".html": "a and b"} {
@@ -57,9 +62,12 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 		forged(t, text)
 	}
 	for want, args := range map[string][]string{
-		"another algorithm or": {"--algorithm", "dpgdsc"}, "choose_interactions": {"--algorithm", "moments-descent"}, "delta > 0": {"--delta", "0", "--algorithm", "moments"}, "--holdout-epsilon does not": {"--holdout", "0.2", "--holdout-epsilon", "1"},
+		"another algorithm or": {"--algorithm", "dpgdsc"}, "choose_interactions": {"--algorithm", "moments-descent"},
+		"delta > 0":                  {"--delta", "0", "--algorithm", "moments"},
+		"--holdout-epsilon does not": {"--holdout", "0.2", "--holdout-epsilon", "1"},
 	} {
-		code, _, errs := dyad(t, dir, append([]string{"train", "--data", "rows.csv", "--schema", "records.yaml", "--epsilon", "16", "--yes", "--ledger", "l2.jsonl", "--out", "no.json"}, args...)...)
+		code, _, errs := dyad(t, dir, append([]string{"train", "--data", "rows.csv", "--schema", "records.yaml", "--epsilon",
+			"16", "--yes", "--ledger", "l2.jsonl", "--out", "no.json"}, args...)...)
 		if code != exitInput || !strings.Contains(errs, want) && !strings.Contains(errs, "choose_interactions") {
 			t.Errorf("%v: exit %d: %s", args, code, errs)
 		}
@@ -67,7 +75,8 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 }
 
 // ofChoices are the reasons of the checker to refuse a choice.
-var ofChoices = []string{"the sensitivity and the kind of event of a choice: it has ", "a plan may choose pairs of columns only once, 1 to 8 pairs, between two releases with noise", "a choice has epsilon "}
+var ofChoices = []string{"the sensitivity and the kind of event of a choice: it has ",
+	"a plan may choose pairs of columns only once, 1 to 8 pairs, between two releases with noise", "a choice has epsilon "}
 
 // forged changes what a model file says of its choice, and what follows from it.
 func forged(t *testing.T, text []byte) {

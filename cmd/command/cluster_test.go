@@ -21,7 +21,8 @@ func linked(t *testing.T, dir string, n int) (kind []int) {
 	pairs.WriteString("first,second,label\n")
 	for i := range n {
 		kind = append(kind, r.IntN(2))
-		fmt.Fprintf(&records, "p%d,%.5f,%.5f,%.5f\n", i, 0.5*float64(kind[i])-0.25+0.05*r.NormFloat64(), 2*r.Float64()-1, 2*r.Float64()-1)
+		fmt.Fprintf(&records, "p%d,%.5f,%.5f,%.5f\n", i, 0.5*float64(kind[i])-0.25+0.05*r.NormFloat64(), 2*r.Float64()-1,
+			2*r.Float64()-1)
 	}
 	for i := range n {
 		label := "similar"
@@ -32,7 +33,9 @@ func linked(t *testing.T, dir string, n int) (kind []int) {
 	}
 	write(t, dir, "people.csv", records.String())
 	write(t, dir, "pairs.csv", pairs.String())
-	write(t, dir, "people.yaml", "data_id: people\ncsv: {header: true}\ncolumns:\n  - {name: id, role: id}\n  - {name: a, range: [-1, 1]}\n  - {name: b, range: [-1, 1]}\n  - {name: c, range: [-1, 1]}\n")
+	write(t, dir, "people.yaml",
+		"data_id: people\ncsv: {header: true}\ncolumns:\n  - {name: id, role: id}\n  - {name: a, range: [-1, 1]}\n  - "+
+			"{name: b, range: [-1, 1]}\n  - {name: c, range: [-1, 1]}\n")
 	return kind
 }
 
@@ -42,7 +45,8 @@ func TestConstraintsAreLabelledPairs(t *testing.T) {
 	dir := t.TempDir()
 	linked(t, dir, 60)
 	text := must.Get(os.ReadFile(filepath.Join(dir, "pairs.csv")))(t)
-	write(t, dir, "links.csv", strings.NewReplacer("dissimilar", "cannot-link", "similar", "must-link").Replace(string(text)))
+	write(t, dir, "links.csv", strings.NewReplacer("dissimilar", "cannot-link", "similar",
+		"must-link").Replace(string(text)))
 	for _, unit := range []string{"individual", "group"} {
 		weights := map[string]string{}
 		for name, more := range map[string][]string{
@@ -50,7 +54,8 @@ func TestConstraintsAreLabelledPairs(t *testing.T) {
 			"links":   {"--pairs", "links.csv", "--label-values", "cannot-link,must-link"},
 			"swapped": {"--pairs", "links.csv", "--label-values", "must-link,cannot-link"},
 		} {
-			args := append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--kappa", "2", "--epsilon", "50", "--unit", unit,
+			args := append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--kappa", "2",
+				"--epsilon", "50", "--unit", unit,
 				"--batch", "20", "--seed", "1", "--public-data", "--out", unit + name + ".json"}, more...)
 			mustRun(t, dir, args...)
 			text := must.Get(os.ReadFile(filepath.Join(dir, unit+name+".json")))(t)
@@ -63,7 +68,8 @@ func TestConstraintsAreLabelledPairs(t *testing.T) {
 			weights[name] = string(m.Weights)
 		}
 		if weights["links"] != weights["pairs"] || weights["links"] == weights["swapped"] {
-			t.Errorf("unit %s: links give the weights of pairs: %v, and of swapped words: %v", unit, weights["links"] == weights["pairs"], weights["links"] == weights["swapped"])
+			t.Errorf("unit %s: links give the weights of pairs: %v, and of swapped words: %v", unit,
+				weights["links"] == weights["pairs"], weights["links"] == weights["swapped"])
 		}
 	}
 }
@@ -73,8 +79,10 @@ func TestConstraintsAreLabelledPairs(t *testing.T) {
 func TestClustersFromPairs(t *testing.T) {
 	dir := t.TempDir()
 	kind := linked(t, dir, 1500)
-	mustRun(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--epsilon", "2", "--method", "moments", "--rows", "1", "--out", "links.json")
-	cluster := []string{"cluster", "-k", "2", "--schema", "people.yaml", "--metric", "links.json", "--epsilon", "2", "--json"}
+	mustRun(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa",
+		"2", "--epsilon", "2", "--method", "moments", "--rows", "1", "--out", "links.json")
+	cluster := []string{"cluster", "-k", "2", "--schema", "people.yaml", "--metric", "links.json",
+		"--epsilon", "2", "--json"}
 	planned := mustRun(t, dir, append(cluster, "--plan", "-n", "1500")...)
 	code, out, errs := dyad(t, dir, append(cluster, "--data", "people.csv", "--out", "c.json")...)
 	var plan struct {
@@ -85,7 +93,8 @@ func TestClustersFromPairs(t *testing.T) {
 	if code != exitOK || json.Unmarshal([]byte(planned), &plan) != nil || json.Unmarshal([]byte(out), &r) != nil {
 		t.Fatalf("exit %d: %s\n%s", code, errs, out)
 	}
-	if plan.Clusters != 2 || plan.Dimensions != 1 || plan.Guarantee.Epsilon != r.Guarantee.Epsilon || r.Guarantee.Unit != "one individual" || r.Records != 1500 || len(r.Counts) != 2 {
+	if plan.Clusters != 2 || plan.Dimensions != 1 || plan.Guarantee.Epsilon != r.Guarantee.Epsilon ||
+		r.Guarantee.Unit != "one individual" || r.Records != 1500 || len(r.Counts) != 2 {
 		t.Errorf("planned %+v, and was %+v", plan, r)
 	}
 	if s := r.Spent; s == nil || s.Runs != 2 || s.Epsilon == nil || !(*s.Epsilon > 2 && *s.Epsilon < 4) {
@@ -105,11 +114,13 @@ func TestClustersFromPairs(t *testing.T) {
 		t.Errorf("%d of 1500 records are in the cluster of their kind", agree)
 	}
 	for _, name := range []string{"p.csv", "p.npy"} {
-		ran(t, dir, "predict", "c.json", "--data", "people.csv", "--out", name).exits(exitOK).prints("1500 records written").makes(name)
+		ran(t, dir, "predict", "c.json", "--data", "people.csv", "--out",
+			name).exits(exitOK).prints("1500 records written").makes(name)
 	}
 	ends(t, dir, exitInput, "dyad predict assigns", "evaluate", "c.json", "--data", "people.csv", "--epsilon", "1")
 	// Records as they are encoded, and pure epsilon.
-	ran(t, dir, "cluster", "-k", "3", "--data", "people.csv", "--schema", "people.yaml", "--delta", "0", "--clip", "0.8", "--rounds", "2", "--out", "pure.json", "-v").exits(exitOK).prints("K-norm", "within the radius 0.8")
+	ran(t, dir, "cluster", "-k", "3", "--data", "people.csv", "--schema", "people.yaml", "--delta", "0", "--clip", "0.8",
+		"--rounds", "2", "--out", "pure.json", "-v").exits(exitOK).prints("K-norm", "norm at most 0.8")
 }
 
 // Whatever is wrong is said before the charge, with what to do.
@@ -117,9 +128,13 @@ func TestClustersThatAreRefused(t *testing.T) {
 	dir := clinic(t, 60)
 	people(t, dir)
 	linked(t, dir, 60)
-	write(t, dir, "visits.yaml", "data_id: visits\ncsv: {header: true}\ncolumns:\n  - {name: id, role: person}\n  - {name: a, range: [-1, 1]}\nids: public\nmax_rows_per_person: 3\n")
-	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "scores.json", "--ledger", "l.jsonl")
-	mustRun(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--out", "links.json", "--ledger", "l.jsonl")
+	write(t, dir, "visits.yaml",
+		"data_id: visits\ncsv: {header: true}\ncolumns:\n  - {name: id, role: person}\n  - {name: a, range: [-1, 1]}\nids: "+
+			"public\nmax_rows_per_person: 3\n")
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "scores.json",
+		"--ledger", "l.jsonl")
+	mustRun(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv", "--kappa",
+		"2", "--out", "links.json", "--ledger", "l.jsonl")
 	write(t, dir, "alike.csv", "id,a,b,c\np1,0,0,0\nP1,0,0,0\n")
 	people := []string{"--data", "people.csv", "--schema", "people.yaml"}
 	for want, args := range map[string][]string{
@@ -128,14 +143,17 @@ func TestClustersThatAreRefused(t *testing.T) {
 		"-n is for --plan":                     append([]string{"-k", "2", "-n", "60"}, people...),
 		"missing flags: --data=FILE or --plan": {"-k", "2", "--schema", "people.yaml"},
 		"protects only single rows":            {"-k", "2", "--data", "people.csv", "--schema", "visits.yaml"},
-		"clusters need a metric":               {"-k", "2", "--data", "patients.csv", "--schema", "patients.yaml", "--metric", "scores.json"},
-		"257 clusters":                         append([]string{"-k", "257"}, people...),
-		"1001 rounds":                          append([]string{"-k", "2", "--rounds", "1001"}, people...),
-		"does not have this run":               append([]string{"-k", "2", "--metric", "links.json", "--ledger", "other.jsonl"}, people...),
-		"want a number above 0":                append([]string{"-k", "2", "--clip", "-1"}, people...),
-		"unknown flag --device":                append([]string{"-k", "2", "--device", "cuda:0"}, people...),
-		"--look-alike-ids allow":               {"-k", "2", "--metric", "links.json", "--ledger", "l.jsonl", "--data", "alike.csv", "--schema", "people.yaml"},
-		"cannot read the model":                append([]string{"-k", "2", "--metric", "absent.json"}, people...),
+		"clusters need a metric": {"-k", "2", "--data", "patients.csv", "--schema", "patients.yaml", "--metric",
+			"scores.json"},
+		"257 clusters": append([]string{"-k", "257"}, people...),
+		"1001 rounds":  append([]string{"-k", "2", "--rounds", "1001"}, people...),
+		"does not have this run": append([]string{"-k", "2", "--metric", "links.json", "--ledger",
+			"other.jsonl"}, people...),
+		"want a number above 0": append([]string{"-k", "2", "--clip", "-1"}, people...),
+		"unknown flag --device": append([]string{"-k", "2", "--device", "cuda:0"}, people...),
+		"--look-alike-ids allow": {"-k", "2", "--metric", "links.json", "--ledger", "l.jsonl", "--data",
+			"alike.csv", "--schema", "people.yaml"},
+		"cannot read the model": append([]string{"-k", "2", "--metric", "absent.json"}, people...),
 	} {
 		ran(t, dir, append([]string{"cluster", "--out", "c.json"}, args...)...).exits(exitInput).says(want).without("c.json")
 	}
@@ -158,7 +176,8 @@ func TestClustersOfAPack(t *testing.T) {
 	mustRun(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "p.dyadpack")
 	var counts []string
 	for _, file := range []string{"patients.csv", "p.dyadpack"} {
-		r := decoded[clusterResult](t, dir, "cluster", "-k", "2", "--data", file, "--schema", "patients.yaml", "--epsilon", "5", "--seed", "3", "--force", "--json")
+		r := decoded[clusterResult](t, dir, "cluster", "-k", "2", "--data", file, "--schema", "patients.yaml", "--epsilon",
+			"5", "--seed", "3", "--force", "--json")
 		counts = append(counts, fmt.Sprint(r.Counts, r.Noise))
 	}
 	if counts[0] != counts[1] {

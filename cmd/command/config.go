@@ -333,7 +333,8 @@ func leavesOut(command string, s setting) bool {
 func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
 	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed &&
 		slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
-		return badInput("%s: dyad %s has no flag --%s; this flag changes the guarantee of the recipe", c.place(s), command, s.flag)
+		return badInput("%s: dyad %s has no flag --%s; this flag changes the guarantee of the recipe", c.place(s),
+			command, s.flag)
 	}
 	near := ""
 	if why := absence(command, s.flag); why != "" {

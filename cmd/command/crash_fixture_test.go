@@ -76,7 +76,8 @@ var crashTemplate = sync.OnceValues(func() (*template, error) {
 		}
 	}
 	keep := func() error {
-		for _, name := range []string{"in/patients.csv", "in/patients.yaml", "ledger/ledger.jsonl", "ledger/ledger.jsonl.head", "ledger/ledger.jsonl.lock", "out/model.json"} {
+		for _, name := range []string{"in/patients.csv", "in/patients.yaml", "ledger/ledger.jsonl",
+			"ledger/ledger.jsonl.head", "ledger/ledger.jsonl.lock", "out/model.json"} {
 			text, err := os.ReadFile(f.in(name))
 			if err != nil {
 				return err
@@ -167,11 +168,13 @@ func (f *fixture) writable() {
 func (f *fixture) train(more ...string) []string {
 	more = append(f.extra[:len(f.extra):len(f.extra)], more...)
 	if f.local {
-		return append([]string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--epochs", "2", "--l2-grid", "0.1,1", "--folds", "2",
+		return append([]string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
+			"--epochs", "2", "--l2-grid", "0.1,1", "--folds", "2",
 			"--force", "--out", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
 	}
 	return append([]string{"train", "--verbose", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
-		"--algorithm", "dpgdsc", "--epsilon", "1", "--delta", "1e-5", "--workers", "1", "--force", "--out", f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
+		"--algorithm", "dpgdsc", "--epsilon", "1", "--delta", "1e-5", "--workers", "1", "--force", "--out",
+		f.in("out/model.json"), "--ledger", f.in("ledger/ledger.jsonl")}, more...)
 }
 
 // dyad runs the program in this process.
@@ -192,7 +195,8 @@ type ended = crash.Ended
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // most of what is collected here is small
 	program := func(ctx context.Context, args []string, stage func(string)) int {
-		return runHooked(ctx, args, os.Stdin, os.Stdout, os.Stderr, hooks{stage: stage, lockWait: 300 * time.Millisecond, with: KindsOfTests()})
+		return runHooked(ctx, args, os.Stdin, os.Stdout, os.Stderr,
+			hooks{stage: stage, lockWait: 300 * time.Millisecond, with: KindsOfTests()})
 	}
 	crash.Main(m, program, func(args []string) {
 		os.Args = append([]string{"dyad"}, args...)
@@ -240,7 +244,8 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) 
 		for _, file := range files {
 			name := folder + "/" + file.Name()
 			texts[name] = f.get(t, name)
-			if info, err := file.Info(); strings.HasPrefix(file.Name(), ".dyad-") && (err != nil || info.Mode().Perm() != 0o600) {
+			if info, err := file.Info(); strings.HasPrefix(file.Name(), ".dyad-") &&
+				(err != nil || info.Mode().Perm() != 0o600) {
 				t.Errorf("others can read %s: %v, %v", name, info.Mode(), err)
 			}
 		}
@@ -255,7 +260,8 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) 
 		}
 		if _, hidden := files.RunOfKept(filepath.Base(name)); hidden {
 			if m.Run == run && slices.ContainsFunc(entries, func(e ledger.Entry) bool {
-				return e.Type == "finish" && e.Run == run && e.Kept == ledger.Kept{Digest: files.Digest([]byte(text)), Place: f.in(name)}
+				return e.Type == "finish" && e.Run == run &&
+					e.Kept == ledger.Kept{Digest: files.Digest([]byte(text)), Place: f.in(name)}
 			}) {
 				kept++
 			}
@@ -279,7 +285,8 @@ func (f *fixture) models(t testing.TB, run, text string) (named, all, kept int) 
 func (f *fixture) saveKept(t testing.TB, run string, args []string) {
 	t.Helper()
 	before := f.get(t, "ledger/ledger.jsonl")
-	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK, "repeat the run's command with --resume "+run)
+	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK,
+		"repeat the run's command with --resume "+run)
 	f.dyad(append(args, "--resume", run)...).Want(t, "resume of a released run", exitOK, "nothing more was charged")
 	must.Equal(t, f.get(t, "ledger/ledger.jsonl"), before, "saving the model wrote to the ledger")
 	if e := f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")); strings.Contains(e.Stdout, run) {

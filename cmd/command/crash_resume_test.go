@@ -32,7 +32,8 @@ func interrupted(t *testing.T, more ...string) (f *fixture, run string) {
 // A file of flags starts a job, and the same file and --resume finish it.
 func TestResumeWithConfig(t *testing.T) {
 	f := newFixture(t)
-	f.put(t, map[string]string{"in/run.yaml": fmt.Sprintf("verbose: true\ndata: [%s]\nschema: %s\nalgorithm: dpgdsc\nepsilon: 1\ndelta: 1e-5\nworkers: 1\nforce: true\nout: %s\nledger: %s\n",
+	f.put(t, map[string]string{"in/run.yaml": fmt.Sprintf("verbose: true\ndata: [%s]\nschema: %s\nalgorithm: "+
+		"dpgdsc\nepsilon: 1\ndelta: 1e-5\nworkers: 1\nforce: true\nout: %s\nledger: %s\n",
 		f.in("in/patients.csv"), f.in("in/patients.yaml"), f.in("out/model.json"), f.in("ledger/ledger.jsonl"))})
 	args := []string{"train", "--config", f.in("in/run.yaml")}
 	f.start(t, crash.Spec{Args: args, Stage: "training", Fault: "kill"}).End()
@@ -40,7 +41,8 @@ func TestResumeWithConfig(t *testing.T) {
 	if charges != 1 {
 		t.Fatalf("%d charges, want 1", charges)
 	}
-	f.dyad(append(args, "--epsilon", "2", "--resume", run)...).Want(t, "another epsilon", exitInput, "was charged for the guarantee")
+	f.dyad(append(args, "--epsilon", "2", "--resume", run)...).Want(t, "another epsilon", exitInput,
+		"was charged for the guarantee")
 	f.dyad(append(args, "--resume", run)...).Want(t, "resume", exitOK, "run "+run)
 }
 
@@ -56,7 +58,8 @@ func TestChosenPairsAreResumed(t *testing.T) {
 		}
 		f := newFixture(t)
 		f.put(t, map[string]string{"in/patients.yaml": "choose_interactions: 1\n" + f.get(t, "in/patients.yaml")})
-		args := f.train("--algorithm", "moments", "--steps", "2", "--epsilon", "700", "--yes", "--checkpoint-every", "1ns", "--data-id", "pairs")
+		args := f.train("--algorithm", "moments", "--steps", "2", "--epsilon", "700", "--yes", "--checkpoint-every", "1ns",
+			"--data-id", "pairs")
 		if e := f.start(t, crash.Spec{Args: args, Stage: c.stage, Fault: c.fault}).End(); e.Code != c.code {
 			t.Fatalf("%+v: exit %d: %s%s", c, e.Code, e.Stdout, e.Stderr)
 		}
@@ -69,7 +72,8 @@ func TestChosenPairsAreResumed(t *testing.T) {
 			says = run
 		}
 		f.dyad(append(args, "--resume", run, "--json")...).Want(t, "resume", exitOK, says)
-		if m, err := readModel(f.in("out/model.json")); err != nil || m.Run != run || len(m.Encoder.Schema().Interactions) != 1 {
+		if m, err := readModel(f.in("out/model.json")); err != nil || m.Run != run ||
+			len(m.Encoder.Schema().Interactions) != 1 {
 			t.Errorf("%+v: the model of run %s, %v", c, run, err)
 		}
 		if _, charges, _ := f.attacked(t); charges != 1 {
@@ -88,15 +92,18 @@ func TestResumeFlagRefusals(t *testing.T) {
 		e    ended
 		says string
 	}{
-		"another epsilon":   {resume("--epsilon", "2"), "was charged for the guarantee (1, 1e-05)-differentially private"},
-		"other steps":       {resume("--steps", "17"), "was charged with other options, such as --steps"}, // 55 of the old list
+		"another epsilon": {resume("--epsilon", "2"), "was charged for the guarantee (1, 1e-05)-differentially private"},
+		// 55 of the old list
+		"other steps":       {resume("--steps", "17"), "was charged with other options, such as --steps"},
 		"another id":        {resume("--data-id", "other"), `charged for data id "`},
 		"another algorithm": {resume("--algorithm", "offpairc"), `charged for algorithm "dpgdsc", but now it is "offpairc"`},
-		"a seed":            {resume("--seed", "3"), `charged for noise "from the operating system", but now it is "from a seed"`},
-		"public data":       {resume("--public-data"), "leave --resume out"},
-		"synthetic data":    {f.dyad("train", "--resume", run), "leave --resume out"},
-		"an unknown run":    {f.dyad(f.train("--resume", "NOBODY")...), `the ledger has no run "NOBODY"`},
-		"no ledger":         {f.dyad(f.train("--resume", run, "--ledger", f.in("ledger/none.jsonl"))...), "there is no ledger"},
+		"a seed": {resume("--seed", "3"),
+			`charged for noise "from the operating system", but now it is "from a seed"`},
+		"public data":    {resume("--public-data"), "leave --resume out"},
+		"synthetic data": {f.dyad("train", "--resume", run), "leave --resume out"},
+		"an unknown run": {f.dyad(f.train("--resume", "NOBODY")...), `the ledger has no run "NOBODY"`},
+		"no ledger": {f.dyad(f.train("--resume", run, "--ledger", f.in("ledger/none.jsonl"))...),
+			"there is no ledger"},
 	} {
 		c.e.Want(t, what, exitInput, c.says)
 	}
@@ -133,17 +140,20 @@ func TestLedgerShowListsUnfinishedRuns(t *testing.T) {
 	f, run := interrupted(t)
 	l := must.Get(ledger.Open(f.in("ledger/ledger.jsonl")))(t)
 	m := must.Get(readModel(f.in("out/model.json")))(t)
-	must.Get(l.Begin(ledger.Charge{DataID: m.DataID, Run: "FOREIGN", Algorithm: "other", Events: []account.Event{account.PublicEvent{}}}, privacy.NewSeededSource(1)))(t)
+	must.Get(l.Begin(ledger.Charge{DataID: m.DataID, Run: "FOREIGN", Algorithm: "other",
+		Events: []account.Event{account.PublicEvent{}}}, privacy.NewSeededSource(1)))(t)
 	show := []string{"ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")}
 	e := f.dyad(show...)
-	for _, says := range []string{"unfinished run " + run + ": dpgdsc", "--resume " + run, "unfinished run FOREIGN", "cannot be resumed"} {
+	for _, says := range []string{"unfinished run " + run + ": dpgdsc", "--resume " + run, "unfinished run FOREIGN",
+		"cannot be resumed"} {
 		e.Want(t, "show", exitOK, says)
 	}
 	var ids []struct {
 		Unfinished []unfinishedRun `json:"unfinished_runs"`
 	}
 	must.Do(t, json.Unmarshal([]byte(f.dyad(append(show, "--json")...).Stdout), &ids))
-	if len(ids) != 1 || len(ids[0].Unfinished) != 2 || ids[0].Unfinished[0].Run != run || !ids[0].Unfinished[0].Resumable || ids[0].Unfinished[1].Resumable {
+	if len(ids) != 1 || len(ids[0].Unfinished) != 2 || ids[0].Unfinished[0].Run != run ||
+		!ids[0].Unfinished[0].Resumable || ids[0].Unfinished[1].Resumable {
 		t.Errorf("JSON lists %+v", ids)
 	}
 	f.dyad(f.train("--resume", run)...).Want(t, "resume", exitOK, "run "+run)

@@ -20,7 +20,8 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	write(t, dir, "curved.yaml", "basis: curve:3\ninteractions: [[age, sex], [smoker, bmi]]\n"+string(text))
 	write(t, dir, "plain.yaml", "basis: none\n"+string(text))
 	for schema, out := range map[string]string{"curved.yaml": "model.json", "plain.yaml": "plain.json"} {
-		ran(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "4", "--seed", "4", "--ledger", "l.jsonl", "--out", out).exits(exitOK)
+		ran(t, dir, "train", "--data", "patients.csv", "--schema", schema, "--epsilon", "4", "--seed", "4", "--ledger",
+			"l.jsonl", "--out", out).exits(exitOK)
 	}
 	m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 	want := must.Get(m.Curves())(t)
@@ -36,7 +37,8 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 		Surfaces []curves.Surface
 	}
 	text = must.Get(os.ReadFile(filepath.Join(dir, "c.json")))(t)
-	if err := json.Unmarshal(text, &got); err != nil || len(got.Curves) != len(want) || !strings.Contains(got.Band, "does not cover") {
+	if err := json.Unmarshal(text, &got); err != nil || len(got.Curves) != len(want) ||
+		!strings.Contains(got.Band, "does not cover") {
 		t.Fatalf("%d curves of %d, %q: %v", len(got.Curves), len(want), got.Band, err)
 	}
 	for k, c := range got.Curves {
@@ -45,20 +47,24 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 		}
 	}
 	surfaces, err := m.Surfaces()
-	if err != nil || len(got.Surfaces) != 2 || !slices.Equal(got.Surfaces[1].Z[0], surfaces[1].Z[0]) || len(surfaces[1].Z) != len(got.Surfaces[1].A.Categories) {
+	if err != nil || len(got.Surfaces) != 2 || !slices.Equal(got.Surfaces[1].Z[0], surfaces[1].Z[0]) ||
+		len(surfaces[1].Z) != len(got.Surfaces[1].A.Categories) {
 		t.Errorf("%v, want the surfaces %v: %v", got.Surfaces, surfaces, err)
 	}
 	must.Err(os.Stat(filepath.Join(dir, "model.html")))(t, "a page that nobody asked for")
 	mustRun(t, dir, "report", "model.json")
 	page := must.Get(os.ReadFile(filepath.Join(dir, "model.html")))(t)
-	must.Contain(t, string(page), "curve:3: each column of numbers adds a curve to the score", "A band does not cover other noise", "adds to the score", want[0].Bend, "age and sex")
+	must.Contain(t, string(page), "curve:3: each column of numbers adds a curve to the score",
+		"A band does not cover other noise", "adds to the score", want[0].Bend, "age and sex")
 
 	// Without a basis there are lines without bands, and no section.
 	ran(t, dir, "report", "plain.json", "--curves", "p.json", "--out", "plain.html").exits(exitOK)
-	if page, err = os.ReadFile(filepath.Join(dir, "plain.html")); err != nil || strings.Contains(string(page), "adds to the score") {
+	if page, err = os.ReadFile(filepath.Join(dir, "plain.html")); err != nil ||
+		strings.Contains(string(page), "adds to the score") {
 		t.Errorf("a page without a basis has curves: %v", err)
 	}
-	if text, err = os.ReadFile(filepath.Join(dir, "p.json")); err != nil || strings.Contains(string(text), `"low"`) || !strings.Contains(string(text), curves.Straight) {
+	if text, err = os.ReadFile(filepath.Join(dir, "p.json")); err != nil || strings.Contains(string(text), `"low"`) ||
+		!strings.Contains(string(text), curves.Straight) {
 		t.Errorf("%s: %v", text, err)
 	}
 	ends(t, dir, exitInput, ".svg", "report", "model.json", "--curves", "c.txt", "--force")
@@ -82,7 +88,8 @@ func TestBendsOfNoiseAreNotDrawn(t *testing.T) {
 	write(t, dir, "curved.yaml", "basis: curve:3\n"+string(text))
 	straight := 0
 	for seed := range 6 { // of pure noise half of the models keep nothing
-		ran(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "curved.yaml", "--epsilon", "1", "--seed", strconv.Itoa(seed+1), "--force", "--ledger", "l.jsonl").exits(exitOK)
+		ran(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "curved.yaml", "--epsilon", "1", "--seed",
+			strconv.Itoa(seed+1), "--force", "--ledger", "l.jsonl").exits(exitOK)
 		m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 		bend, whole, at := 0.0, 0.0, 0
 		for _, width := range m.Encoder.Blocks() {

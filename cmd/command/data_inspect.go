@@ -17,9 +17,9 @@ type dataInspectCmd struct {
 }
 
 // privateFigures is the warning of inspect.
-const privateFigures = `!!! Computed from PRIVATE data: every figure below reveals something about single records and is
-!!! covered by no guarantee. Do not publish it, and do not set ranges by it. (--public-data if the
-!!! data are public.)
+const privateFigures = `!!! Computed from PRIVATE data: every figure below reveals something about single records, and
+!!! no guarantee covers the figures. Do not publish them, and do not use them to set ranges.
+!!! (If the data are public, add --public-data.)
 `
 
 type inspectResult struct {

@@ -13,14 +13,18 @@ import (
 // by one that is drafted from the answers; what does not fit together writes nothing.
 func TestSynthVisits(t *testing.T) {
 	dir := t.TempDir()
-	synth := []string{"data", "synth", "visits.csv", "--visits", "--persons", "210", "--max-rows", "12", "--encoding", "windows-1252", "--schema", "visits.yaml", "--answers", "known.yaml", "--held-out", "later.csv", "--held-out-schema", "later.yaml", "--json"}
+	synth := []string{"data", "synth", "visits.csv", "--visits", "--persons", "210", "--max-rows", "12", "--encoding",
+		"windows-1252", "--schema", "visits.yaml", "--answers", "known.yaml", "--held-out", "later.csv", "--held-out-schema",
+		"later.yaml", "--json"}
 	code, out, errs := dyad(t, dir, synth...)
 	var r synthResult
-	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Records != 300 || r.Visits.Persons != 210 || r.Visits.HeldOutPersons != 52 || !(r.Visits.AUC > .6 && r.Visits.AUC < .9 && *r.Visits.HeldOutAUC > .6) {
+	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Records != 300 ||
+		r.Visits.Persons != 210 || r.Visits.HeldOutPersons != 52 || !(r.Visits.AUC > .6 && r.Visits.AUC < .9 && *r.Visits.HeldOutAUC > .6) {
 		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
 	}
 	for _, args := range [][]string{
-		{"data", "schema", "visits.csv", "--answers", "known.yaml", "--label", "Wiederaufnahme", "--positive", "ja", "--out", "drafted.yaml"},
+		{"data", "schema", "visits.csv", "--answers", "known.yaml", "--label", "Wiederaufnahme", "--positive", "ja", "--out",
+			"drafted.yaml"},
 		{"train", "--data", "visits.csv", "--schema", "drafted.yaml", "--epsilon", "2", "--out", "m.json"},
 		{"train", "--data", "visits.csv", "--schema", "visits.yaml", "--epsilon", "2", "--out", "m.json", "--force"},
 		{"predict", "m.json", "--data", "later.csv"},

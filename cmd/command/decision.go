@@ -37,7 +37,8 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 			return nil, badInput("--threshold is neither a number nor a file of \"dyad threshold\" for this model: %v", err)
 		}
 		if r.Chosen == nil {
-			return nil, badInput(`%s has no threshold; "dyad threshold MODEL --figures %[1]s" chooses one at no cost`, f.Threshold)
+			return nil, badInput(`%s has no threshold; "dyad threshold MODEL --figures %[1]s" chooses one at no cost`,
+				f.Threshold)
 		}
 		d.threshold = r.Chosen.Threshold
 	}

@@ -22,7 +22,8 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 	marks, line := remove(`, from_data: true`), remove(`(?m)^draft: .*\n`)
 	replace := func(schema string) string {
 		schema = regexp.MustCompile(`range: \[[^]]*\]`).ReplaceAllString(schema, "range: [-1000, 1000]")
-		return strings.NewReplacer(`["female", "male"]`, `[female, male, other]`, `["current", "former", "never"]`, `[current, former, never, unknown]`).Replace(schema)
+		return strings.NewReplacer(`["female", "male"]`, `[female, male, other]`, `["current", "former", "never"]`,
+			`[current, former, never, unknown]`).Replace(schema)
 	}
 	rewritten := func(schema string) string { // as a program that reads and writes YAML does
 		s := must.Get(dataset.ParseSchema([]byte(schema)))(t)
@@ -46,17 +47,22 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 		"marks removed":          {edit: marks, says: algorithms.BoundsFromData},
 		"marks and name removed": {edit: func(s string) string { return line(marks(s)) }, says: algorithms.BoundsFromData},
 		"rewritten by a program": {edit: rewritten, says: algorithms.BoundsFromData},
-		"ranges alone replaced":  {edit: func(s string) string { return strings.ReplaceAll(replace(marks(s)), ", other]", "]") }, says: algorithms.BoundsFromData},
+		"ranges alone replaced": {edit: func(s string) string {
+			return strings.ReplaceAll(replace(marks(s)), ", other]",
+				"]")
+		}, says: algorithms.BoundsFromData},
 		"one range kept": {edit: func(s string) string {
-			return strings.Replace(replace(marks(s)), "range: [-1000, 1000]", regexp.MustCompile(`range: \[[^]]*\]`).FindString(s), 1)
+			return strings.Replace(replace(marks(s)), "range: [-1000, 1000]",
+				regexp.MustCompile(`range: \[[^]]*\]`).FindString(s), 1)
 		}, says: algorithms.BoundsFromData},
 		"replaced":                   {edit: func(s string) string { return replace(marks(s)) }, says: clean},
 		"replaced, and name removed": {edit: func(s string) string { return line(replace(marks(s))) }, says: clean},
 		"said to be known": {edit: func(s string) string {
 			return strings.ReplaceAll(s, "from_data: true", `known_from: "code book of 2019"`)
 		}, says: clean},
-		"memory away":             {edit: marks, away: true, says: algorithms.DraftAway},
-		"replaced, memory away":   {edit: func(s string) string { return replace(marks(s)) }, away: true, says: algorithms.DraftAway},
+		"memory away": {edit: marks, away: true, says: algorithms.DraftAway},
+		"replaced, memory away": {edit: func(s string) string { return replace(marks(s)) }, away: true,
+			says: algorithms.DraftAway},
 		"marks left, memory away": {edit: func(s string) string { return s }, away: true, says: algorithms.BoundsFromData},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +81,8 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 			}
 			verdict, code := "verified", exitOK
 			if c.says != clean {
-				verdict, code = map[string]string{algorithms.BoundsFromData: "ranges were taken from the data", algorithms.DraftAway: "the draft of the schema was missing"}[c.says], exitFailure
+				verdict, code = map[string]string{algorithms.BoundsFromData: "ranges were taken from the data",
+					algorithms.DraftAway: "the draft of the schema was missing"}[c.says], exitFailure
 			}
 			answers := map[string]string{
 				"plan":     run(exitOK, "plan -n 300 --schema p.yaml"),
@@ -92,7 +99,8 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 				}
 			}
 			must.Contain(t, run(code, "verify m.json"), verdict)
-			if out := run(exitOK, "ledger show p"); strings.Count(out, "not hold") != map[bool]int{true: 2}[c.says == algorithms.BoundsFromData] || strings.Count(out, "not known whether") != map[bool]int{true: 2}[c.says == algorithms.DraftAway] {
+			if out := run(exitOK, "ledger show p"); strings.Count(out,
+				"not hold") != map[bool]int{true: 2}[c.says == algorithms.BoundsFromData] || strings.Count(out, "not known whether") != map[bool]int{true: 2}[c.says == algorithms.DraftAway] {
 				t.Errorf("ledger: %s", out)
 			}
 			checked := run(exitOK, "data check p.yaml")
@@ -129,14 +137,16 @@ func TestDraftsMemory(t *testing.T) {
 	kept, schema := read(t, dir, "p.yaml.drafted"), read(t, dir, "p.yaml")
 	name := regexp.MustCompile(`draft: "([a-z0-9]+)"`).FindStringSubmatch(schema)
 	run(exitOK, "data schema p.csv --label outcome --out p.yaml --force", "")
-	if again := regexp.MustCompile(`draft: "([a-z0-9]+)"`).FindStringSubmatch(read(t, dir, "p.yaml")); name == nil || again == nil || name[1] == again[1] {
+	if again := regexp.MustCompile(`draft: "([a-z0-9]+)"`).FindStringSubmatch(read(t, dir, "p.yaml")); name == nil ||
+		again == nil || name[1] == again[1] {
 		t.Errorf("two drafts of one file are named %q and %q", name, again)
 	}
 	write(t, dir, "p.yaml", strings.ReplaceAll(schema, ", from_data: true", "")) // of the first draft
 	run(exitOK, "data check p.yaml", algorithms.DraftAway)
 	run(exitOK, "data check p.yaml", "were taken from the data") // which the second draft knows as well
 
-	for what, text := range map[string]string{"a changed range": strings.Replace(kept, "[", "[1", 1), "a cut": kept[:len(kept)/2], "nothing": "", "another text": "# notes\n"} {
+	for what, text := range map[string]string{"a changed range": strings.Replace(kept, "[", "[1", 1),
+		"a cut": kept[:len(kept)/2], "nothing": "", "another text": "# notes\n"} {
 		write(t, dir, "p.yaml.drafted", text)
 		if run(exitInput, "train --data p.csv --schema p.yaml --out m.json", "p.yaml.drafted: the file "); t.Failed() {
 			t.Fatal(what)
@@ -153,16 +163,20 @@ func TestDraftsMemory(t *testing.T) {
 	must.Do(t, os.Symlink(filepath.Join("..", "p.yaml"), filepath.Join(dir, "elsewhere", "link.yaml")))
 	run(exitOK, "data check elsewhere/link.yaml", "were taken from the data")
 
-	run(exitOK, "data convert p.csv q.csv --schema p.yaml --out-schema q.yaml", "") // has marks again, and a memory of its own
+	// has marks again, and a memory of its own
+	run(exitOK, "data convert p.csv q.csv --schema p.yaml --out-schema q.yaml", "")
 	converted := read(t, dir, "q.yaml")
-	if write(t, dir, "q.yaml", strings.ReplaceAll(converted, "from_data: true", "")); !strings.Contains(converted, "from_data: true") {
+	if write(t, dir, "q.yaml", strings.ReplaceAll(converted, "from_data: true", "")); !strings.Contains(converted,
+		"from_data: true") {
 		t.Errorf("%s", converted)
 	}
 	run(exitOK, "data check q.yaml", "were taken from the data")
 
 	write(t, dir, "known.yaml", "age: {range: [0, 120]}\nsex: {categories: [female, male]}\nsmoker: {role: ignore}\n"+
-		"bmi: {range: [5, 90]}\nsystolic: {range: [40, 300]}\nglucose: {range: [10, 2000]}\nhba1c: {range: [2, 20]}\ncholesterol: {range: [20, 1000]}\nhdl: {range: [1, 200]}\ncreatinine: {range: [0, 30]}\n")
-	run(exitOK, "data schema p.csv --label outcome --out p.yaml --answers known.yaml --force", "every range in the schema comes from an answer")
+		"bmi: {range: [5, 90]}\nsystolic: {range: [40, 300]}\nglucose: {range: [10, 2000]}\nhba1c: {range: [2, "+
+		"20]}\ncholesterol: {range: [20, 1000]}\nhdl: {range: [1, 200]}\ncreatinine: {range: [0, 30]}\n")
+	run(exitOK, "data schema p.csv --label outcome --out p.yaml --answers known.yaml --force",
+		"every range in the schema comes from an answer")
 	must.Err(os.Lstat(memory))(t, "a draft that took nothing from the data keeps the memory of an earlier one")
 	if out := run(exitOK, "data check p.yaml", ""); strings.Contains(out, "warning") {
 		t.Error(out)

@@ -27,7 +27,8 @@ func scoredClinic(t *testing.T, n int) string {
 	t.Helper()
 	dir := clinic(t, n)
 	for name, task := range map[string]string{"model.json": taskAUC, "metric.json": taskMetric} {
-		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", task, "--algorithm", "dpgdsc", "--out", name)
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", task, "--algorithm",
+			"dpgdsc", "--out", name)
 	}
 	return dir
 }
@@ -54,15 +55,19 @@ func TestPrivateEvaluationIsCharged(t *testing.T) {
 				Kind    string  `json:"kind"`
 			} `json:"guarantee"`
 		}
-		ran(t, dir, append([]string{"--json", "evaluate", "model.json", "--plan", "-n", "600"}, flags...)...).exits(exitOK).decode(&plan)
+		ran(t, dir, append([]string{"--json", "evaluate", "model.json", "--plan", "-n", "600"},
+			flags...)...).exits(exitOK).decode(&plan)
 		if s := spent(); s.Runs != before.Runs {
 			t.Fatal("a plan was charged")
 		}
-		r := evaluated(t, dir, append([]string{"evaluate", "model.json", "--data", "patients.csv", "--out", "figures" + delta + ".json"}, flags...)...)
-		if r.Guarantee.Epsilon != plan.Guarantee.Epsilon || r.Guarantee.Epsilon > 0.5 || strings.Join(r.Report.Events, ";") != strings.Join(plan.Events, ";") {
+		r := evaluated(t, dir, append([]string{"evaluate", "model.json", "--data", "patients.csv", "--out", "figures" +
+			delta + ".json"}, flags...)...)
+		if r.Guarantee.Epsilon != plan.Guarantee.Epsilon || r.Guarantee.Epsilon > 0.5 ||
+			strings.Join(r.Report.Events, ";") != strings.Join(plan.Events, ";") {
 			t.Errorf("the plan says %+v, the run %+v", plan, r.Report)
 		}
-		if pure := r.Guarantee.Delta == 0; pure != (delta == "0") || pure != strings.Contains(strings.Join(plan.Events, ""), "Laplace") {
+		if pure := r.Guarantee.Delta == 0; pure != (delta == "0") ||
+			pure != strings.Contains(strings.Join(plan.Events, ""), "Laplace") {
 			t.Errorf("delta %s: %v, %v", delta, r.Guarantee, plan.Events)
 		}
 		f := r.Figures
@@ -103,22 +108,34 @@ func TestEvaluationRefusals(t *testing.T) {
 		{"AUC", exitOK, []string{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures"}},
 		{"AUC", exitOK, []string{"evaluate", "model.json", "--data", "patients.csv", "--public-data"}},
 		{"--reference", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1"}},
-		{"both as the data and as the public reference", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--reference", "patients.csv"}},
-		{"for a metric", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--reference", "public.csv"}},
-		{"dyad evaluate exact has it", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--neighbours", "public.csv"}},
-		{"dyad evaluate exact has it", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--exact-figures"}},
-		{"dyad evaluate private has it", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--mean-loss", "--public-data"}},
-		{"--mean-loss", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--loss-range", "0,1"}},
+		{"both as the data and as the public reference", exitInput,
+			[]string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--reference", "patients.csv"}},
+		{"for a metric", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1",
+			"--reference", "public.csv"}},
+		{"dyad evaluate exact has it", exitInput, []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon",
+			"1", "--neighbours", "public.csv"}},
+		{"dyad evaluate exact has it", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon",
+			"1", "--exact-figures"}},
+		{"dyad evaluate private has it", exitInput,
+			[]string{"evaluate", "model.json", "--data", "patients.csv", "--mean-loss", "--public-data"}},
+		{"--mean-loss", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1",
+			"--loss-range", "0,1"}},
 		{"epsilon", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "0"}},
-		{"increase", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--roc-thresholds", "1,0"}},
-		{"--data and --plan exclude each other", exitInput, []string{"evaluate", "model.json", "--plan", "--epsilon", "1", "-n", "10", "--data", "patients.csv"}},
-		{"number of records", exitInput, []string{"evaluate", "model.json", "-n", "10", "--epsilon", "1", "--data", "patients.csv"}},
+		{"increase", exitInput, []string{"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1",
+			"--roc-thresholds", "1,0"}},
+		{"--data and --plan exclude each other", exitInput,
+			[]string{"evaluate", "model.json", "--plan", "--epsilon", "1", "-n", "10", "--data", "patients.csv"}},
+		{"number of records", exitInput, []string{"evaluate", "model.json", "-n", "10", "--epsilon", "1", "--data",
+			"patients.csv"}},
 		{"--data", exitInput, []string{"evaluate", "model.json", "--epsilon", "1"}},
 		{"held-out records", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout-epsilon", "1"}},
 		{"below 1", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout", "1", "--holdout-epsilon", "1"}},
-		{"--holdout F", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout-epsilon", "1", "--force"}},
-		{"--holdout-epsilon", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.3", "--holdout-epsilon", "1", "--exact-figures", "--force"}},
-		{"--reference", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.3", "--holdout-epsilon", "1", "--task", "metric", "--force"}},
+		{"--holdout F", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml",
+			"--holdout-epsilon", "1", "--force"}},
+		{"--holdout-epsilon", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout",
+			"0.3", "--holdout-epsilon", "1", "--exact-figures", "--force"}},
+		{"--reference", exitInput, []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout",
+			"0.3", "--holdout-epsilon", "1", "--task", "metric", "--force"}},
 	} {
 		ran(t, dir, c.args...).exits(c.code).says(c.says)
 	}
@@ -126,7 +143,8 @@ func TestEvaluationRefusals(t *testing.T) {
 	if err != nil || string(after) != string(ledger) {
 		t.Errorf("something was charged (%v)", err)
 	}
-	if r := evaluated(t, dir, "evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "5", "--reference", "public.csv"); len(r.Figures.Right) != 4 || r.Figures.AUC != nil {
+	if r := evaluated(t, dir, "evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "5", "--reference",
+		"public.csv"); len(r.Figures.Right) != 4 || r.Figures.AUC != nil {
 		t.Errorf("a metric: %+v", r.Figures)
 	}
 }
@@ -150,14 +168,16 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 	dir := clinic(t, 400)
 	train := func(more ...string) (r trainResult) {
 		t.Helper()
-		code, out, errs := dyad(t, dir, append([]string{"--json", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.4", "--force"}, more...)...)
+		code, out, errs := dyad(t, dir, append([]string{"--json", "train", "--data", "patients.csv", "--schema",
+			"patients.yaml", "--holdout", "0.4", "--force"}, more...)...)
 		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil {
 			t.Fatalf("exit %d, %v: %s", code, err, errs)
 		}
 		return r
 	}
 	r := train()
-	if r.Held != nil || r.HeldPrivate != nil || r.HeldProblem != "" || r.Heldout != 160 || !strings.HasPrefix(r.HeldCommand, "dyad evaluate model.json --data patients.csv --holdout 0.4") {
+	if r.Held != nil || r.HeldPrivate != nil || r.HeldProblem != "" || r.Heldout != 160 ||
+		!strings.HasPrefix(r.HeldCommand, "dyad evaluate model.json --data patients.csv --holdout 0.4") {
 		t.Fatalf("without a flag: %+v", r.heldResult)
 	}
 	command := strings.Fields(strings.TrimPrefix(strings.ReplaceAll(r.HeldCommand, "--epsilon E", "--epsilon 1"), "dyad "))
@@ -171,17 +191,21 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 	if r.HeldPrivate == nil || r.HeldPrivate.Figures.AUC == nil || r.Held != nil || r.InAll == nil {
 		t.Fatalf("private figures: %+v", r.heldResult)
 	}
-	if both := r.InAll.Epsilon; both <= r.Guarantee.Epsilon || both > r.Guarantee.Epsilon+r.HeldPrivate.Guarantee.Epsilon || r.HeldPrivate.Guarantee.Epsilon > 0.5 {
+	if both := r.InAll.Epsilon; both <= r.Guarantee.Epsilon ||
+		both > r.Guarantee.Epsilon+r.HeldPrivate.Guarantee.Epsilon || r.HeldPrivate.Guarantee.Epsilon > 0.5 {
 		t.Errorf("in all %v, training %v, figures %v", both, r.Guarantee.Epsilon, r.HeldPrivate.Guarantee.Epsilon)
 	}
 	// The plan shows the same sum.
 	var plan heldPlan
-	code, out, errs := dyad(t, dir, "--json", "plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "1", "--holdout", "0.4", "--holdout-epsilon", "0.5")
-	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil || plan.InAll == nil || plan.InAll.Epsilon != r.InAll.Epsilon || plan.InAll.Delta != r.InAll.Delta {
+	code, out, errs := dyad(t, dir, "--json", "plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "1",
+		"--holdout", "0.4", "--holdout-epsilon", "0.5")
+	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil || plan.InAll == nil ||
+		plan.InAll.Epsilon != r.InAll.Epsilon || plan.InAll.Delta != r.InAll.Delta {
 		t.Errorf("the plan says %v, the run %v: %s", plan.InAll, r.InAll, errs)
 	}
 	// The flag of earlier versions counts besides -n.
-	ran(t, dir, "--json", "plan", "-n", "240", "--schema", "patients.yaml", "--epsilon", "1", "--holdout-records", "160", "--holdout-epsilon", "0.5").exits(exitOK).printsOnly(out)
+	ran(t, dir, "--json", "plan", "-n", "240", "--schema", "patients.yaml", "--epsilon", "1", "--holdout-records", "160",
+		"--holdout-epsilon", "0.5").exits(exitOK).printsOnly(out)
 	if r.Spent.Runs < 5 || r.HeldPrivate.Run == r.Run || r.HeldPrivate.DataID != r.DataID {
 		t.Errorf("runs %+v", r.Spent)
 	}
@@ -207,11 +231,13 @@ var digitsOf = []*regexp.Regexp{
 func TestEvaluationTellsNothingElse(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	model := silentFolder(t, silentWorlds["mixed"])
-	mustRun(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1", "--algorithm", "dpgdsc")
+	mustRun(t, model, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", "model.json", "--seed", "1",
+		"--algorithm", "dpgdsc")
 	text := must.Get(os.ReadFile(filepath.Join(model, "model.json")))(t)
 	for _, flags := range [][]string{{"--out", "f.json"}, {"--delta", "0", "--mean-loss"}, {"--roc-thresholds=-0.1,0.1"}} {
 		args := append([]string{"evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"}, flags...)
-		tellsTheSame(t, args, []string{"mixed", "one class", "the other class", "one of a class", "equal rows", "clamped", "missing"}, func(dir string) { write(t, dir, "model.json", string(text)) })
+		tellsTheSame(t, args, []string{"mixed", "one class", "the other class", "one of a class", "equal rows", "clamped",
+			"missing"}, func(dir string) { write(t, dir, "model.json", string(text)) })
 	}
 }
 
@@ -249,12 +275,15 @@ func TestHeldOutAndNeighbourFiguresTellNothingElse(t *testing.T) {
 			lines += fmt.Sprintf("o%d,%g,%d,%s,q,%d,0\n", i, float64(i%5)/5-0.4, i%10, string("abc"[i%3]), i%2)
 		}
 		write(t, dir, "others.csv", lines)
-		mustRun(t, dir, "train", "--data", "others.csv", "--schema", "class.yaml", "--task", "metric", "--public-data", "--out", "metric.json", "--seed", "1")
+		mustRun(t, dir, "train", "--data", "others.csv", "--schema", "class.yaml", "--task", "metric", "--public-data",
+			"--out", "metric.json", "--seed", "1")
 	}
 	for _, args := range [][]string{
-		{"train", "--data", "r.csv", "--schema", "class.yaml", "--holdout", "0.4", "--holdout-epsilon", "1", "--out", "m.json"},
+		{"train", "--data", "r.csv", "--schema", "class.yaml", "--holdout", "0.4", "--holdout-epsilon", "1",
+			"--out", "m.json"},
 		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--reference", "others.csv"},
-		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--delta", "0", "--reference", "others.csv", "--out", "f.json"},
+		{"evaluate", "metric.json", "--data", "r.csv", "--epsilon", "2", "--delta", "0", "--reference", "others.csv",
+			"--out", "f.json"},
 	} {
 		tellsTheSame(t, args, []string{"mixed", "one class", "equal rows", "clamped", "missing"}, prepare)
 	}
@@ -271,15 +300,18 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 	for _, world := range []string{"mixed", "one class"} {
 		dir := silentFolder(t, silentWorlds[world])
 		write(t, dir, "model.json", string(text))
-		if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"); r.Public || r.Ledger == "" || r.Run == "" || r.Guarantee.Epsilon == 0 {
+		if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2"); r.Public ||
+			r.Ledger == "" || r.Run == "" || r.Guarantee.Epsilon == 0 {
 			t.Errorf("%s: public %v, run %q, %v", world, r.Public, r.Run, r.Guarantee)
 		}
 		// Exact figures need a word, too, and the refusal is the same for all records.
-		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" || !strings.Contains(errs, "takes --public-data, or --exact-figures") {
+		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" ||
+			!strings.Contains(errs, "takes --public-data, or --exact-figures") {
 			t.Errorf("%s: exit %d: %s%s", world, code, out, errs)
 		}
 		if world == "mixed" {
-			if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2", "--public-data"); !r.Public || r.Run != "" {
+			if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2",
+				"--public-data"); !r.Public || r.Run != "" {
 				t.Errorf("with --public-data: public %v, run %q", r.Public, r.Run)
 			}
 		}
@@ -289,7 +321,8 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 // The training file of a metric is no public reference, under any name: the ledger knows it.
 func TestChargedRecordsAreNoPublicReference(t *testing.T) {
 	dir := clinic(t, 120)
-	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--out", "metric.json")
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric",
+		"--out", "metric.json")
 	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
 	write(t, dir, "copy.csv", string(text))
 	lines := strings.SplitAfter(string(text), "\n")
@@ -297,7 +330,8 @@ func TestChargedRecordsAreNoPublicReference(t *testing.T) {
 	book := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
 	before := must.Get(os.ReadFile(book))(t)
 	for _, reference := range []string{"patients.csv", "copy.csv"} {
-		ends(t, dir, exitInput, "was charged for this file", "evaluate", "metric.json", "--data", "others.csv", "--epsilon", "1", "--reference", reference)
+		ends(t, dir, exitInput, "was charged for this file", "evaluate", "metric.json", "--data", "others.csv", "--epsilon",
+			"1", "--reference", reference)
 	}
 	if after, err := os.ReadFile(book); err != nil || string(after) != string(before) {
 		t.Errorf("something was charged (%v)", err)
@@ -308,9 +342,11 @@ func TestChargedRecordsAreNoPublicReference(t *testing.T) {
 // The command for held-out records charges the ledger of their training.
 func TestHeldOutCommandNamesTheLedger(t *testing.T) {
 	dir := clinic(t, 120)
-	r := decoded[trainResult](t, dir, "--json", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--holdout", "0.4", "--ledger", "book.jsonl")
+	r := decoded[trainResult](t, dir, "--json", "train", "--data", "patients.csv", "--schema", "patients.yaml",
+		"--holdout", "0.4", "--ledger", "book.jsonl")
 	must.Contain(t, r.HeldCommand, "--ledger book.jsonl")
 	// The labels of the records are never written over.
 	write(t, dir, "labels.csv", "kept")
-	ends(t, dir, exitInput, "the ending of this file name stands for CSV", "evaluate", "model.json", "--data", "patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force")
+	ends(t, dir, exitInput, "the ending of this file name stands for CSV", "evaluate", "model.json", "--data",
+		"patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force")
 }

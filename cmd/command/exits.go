@@ -42,7 +42,7 @@ func exits() []exit {
 		{exitFailure, "FAILURE", "failure or failed check; if standard error names a run, --resume continues this run"},
 		{exitDied, "DIED", "the program died, for instance for lack of memory: see the ledger (dyad ledger show)"},
 		{exitResource, "UNAVAILABLE", "device, budget or ledger unavailable"},
-		{exitElsewhere, "ELSEWHERE", "the model is trained and charged, but saved under another name than requested"},
+		{exitElsewhere, "ELSEWHERE", "the model is trained and charged, but its file does not have the requested name"},
 		{exitInput, "INPUT", "bad input, flag, schema or plan"},
 		{exitCancelled, "CANCELLED", "cancelled; if standard error names a run, --resume continues this run"},
 	}

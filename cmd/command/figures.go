@@ -126,7 +126,7 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 type releaseFlags struct {
 	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train, with labels, in the format of the training data."`
 	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a run on -n records would release and cost. No data are read."`
-	N       int       `positive:"" needs:"epsilon" short:"n" help:"With --plan: as in plan. With --data: the number of persons, if it differs from the schema."`
+	N       int       `positive:"" needs:"epsilon" short:"n" help:"With --plan: number of records or persons. With --data: of persons, if it differs from the schema."`
 	Epsilon *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
 	Delta   *float64  `needs:"epsilon" placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"JSON file of the private figures. Default on private data: evaluation.json, or evaluation.RUN.json if that exists."`

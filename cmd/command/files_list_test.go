@@ -30,15 +30,19 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 	inParts(t, dir, "patients.csv", 120)
 	for _, args := range [][]string{
 		{"train", "--schema", "patients.yaml", "--epsilon", "1", "--seed", "7", "--public-data", "--out", "m.json"},
-		{"train", "--schema", "patients.yaml", "--epsilon", "1", "--algorithm", "moments", "--seed", "7", "--public-data", "--out", "moments.json"},
-		{"train", "--schema", "patients.yaml", "--epsilon", "1", "--task", "metric", "--seed", "7", "--public-data", "--out", "metric.json"},
+		{"train", "--schema", "patients.yaml", "--epsilon", "1", "--algorithm", "moments", "--seed", "7", "--public-data",
+			"--out", "moments.json"},
+		{"train", "--schema", "patients.yaml", "--epsilon", "1", "--task", "metric", "--seed", "7", "--public-data", "--out",
+			"metric.json"},
 		{"evaluate", "m.json", "--public-data"},
 		{"evaluate", "metric.json", "--public-data", "--neighbours", "patients.csv"},
 		{"predict", "m.json", "--out", "scores.csv"},
 		{"transform", "metric.json", "--out", "mapped.csv"},
 		{"lab", "influence", "m.json", "--public-data", "--out", "influence.csv"},
-		{"lab", "curve", "--schema", "patients.yaml", "--public-data", "--epsilon", "1", "--splits", "1", "--out", "curve.csv"},
-		{"local", "simulate", "--schema", "patients.yaml", "--method", "djw", "--public-data", "--seed", "1", "--out", "local.json"},
+		{"lab", "curve", "--schema", "patients.yaml", "--public-data", "--epsilon", "1", "--splits", "1",
+			"--out", "curve.csv"},
+		{"local", "simulate", "--schema", "patients.yaml", "--method", "djw", "--public-data", "--seed", "1",
+			"--out", "local.json"},
 		{"data", "inspect", "--schema", "patients.yaml"},
 	} {
 		var outs [2]string
@@ -61,7 +65,8 @@ func TestCommandsReadSeveralFiles(t *testing.T) {
 			}
 			out := mustRun(t, dir, append(append([]string{}, args...), more...)...)
 			outs[i] = out
-			for _, name := range []string{"m.json", "moments.json", "metric.json", "scores.csv", "mapped.csv", "influence.csv", "local.json"} {
+			for _, name := range []string{"m.json", "moments.json", "metric.json", "scores.csv", "mapped.csv", "influence.csv",
+				"local.json"} {
 				if args[len(args)-1] == name {
 					text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 					outs[i] = string(text)
@@ -104,7 +109,8 @@ func TestLedgerKnowsAListByContentsAndOrder(t *testing.T) {
 	inParts(t, dir, "patients.csv", 100)
 	train := func(flags ...string) string {
 		t.Helper()
-		out, errs := ran(t, dir, append([]string{"train", "--verbose", "--schema", "patients.yaml", "--epsilon", "0.1", "--force"}, flags...)...).exits(exitOK).texts()
+		out, errs := ran(t, dir, append([]string{"train", "--verbose", "--schema", "patients.yaml", "--epsilon", "0.1",
+			"--force"}, flags...)...).exits(exitOK).texts()
 		return out + errs
 	}
 	const other = "now has other data"
@@ -126,7 +132,8 @@ func TestLedgerKnowsAListByContentsAndOrder(t *testing.T) {
 			t.Errorf("%s is taken for the same data: %q", what, errs)
 		}
 	}
-	ends(t, dir, exitInput, "twice", "train", "--force", "--schema", "patients.yaml", "--data", "x1.csv", "--data", "x?.csv")
+	ends(t, dir, exitInput, "twice", "train", "--force", "--schema", "patients.yaml", "--data", "x1.csv",
+		"--data", "x?.csv")
 	ends(t, dir, exitInput, "quotes", "train", "--schema", "patients.yaml", "--data", "x1.csv", "x2.csv")
 	ran(t, dir, "predict", "model.json", "--data", "x*.csv", "--out", "x2.csv", "--force").exits(exitInput)
 }

@@ -128,7 +128,8 @@ func (c *trainCmd) releaseHeld(a *app, r *trainResult, of *model, name string, h
 func (c *trainCmd) withoutHeld(a *app, r *trainResult, err error) error {
 	r.InAll, r.HeldProblem = nil, plain(err)
 	r.HeldCommand = c.heldAgain(r.Model, err)
-	fail(a.stderr, "dyad: run %s is complete, and its model is %s; the private held-out figures are missing: %s", r.Run, r.Model, r.HeldProblem)
+	fail(a.stderr, "dyad: run %s is complete, and its model is %s; the private held-out figures are missing: %s", r.Run,
+		r.Model, r.HeldProblem)
 	if r.HeldCommand != "" {
 		fail(a.stderr, "dyad: for them: %s", r.HeldCommand)
 	}
@@ -283,7 +284,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 // plannedHoldout holds the flags of a plan that includes the cost of held-out figures.
 type plannedHoldout struct {
 	Holdout        *float64 `within:"[0,1)" placeholder:"F" xor:"held"`
-	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As in train. Also plan the figures, and print the total charge."`
+	HoldoutEpsilon *float64 `not:"task" why:"a metric is evaluated against a public file when it is saved: dyad evaluate MODEL --reference FILE" placeholder:"E" help:"As in train. Also plan held-out figures; print the total charge."`
 
 	// HoldoutRecords is an old flag that --holdout replaced. With it, -n is the number of training records.
 	HoldoutRecords int `hidden:"" positive:"" needs:"holdout-epsilon" not:"holdout" placeholder:"M" help:"Records held out besides the n training records."`

@@ -26,7 +26,9 @@ func alikePeople(t *testing.T, dir, one, other string) {
 	fmt.Fprintf(&pairs, "%s,p0,similar\n%s,p1,dissimilar\np2,p3,similar\n", quoted(one), quoted(other))
 	write(t, dir, "people.csv", records.String())
 	write(t, dir, "pairs.csv", pairs.String())
-	write(t, dir, "people.yaml", "data_id: people\ncsv: {header: true}\ncolumns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1, negative: 0}\n")
+	write(t, dir, "people.yaml",
+		"data_id: people\ncsv: {header: true}\ncolumns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - "+
+			"{name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1, negative: 0}\n")
 }
 
 // TestLookAlikeIDsEverywhere: with one person under two ids, nothing trains and nothing is
@@ -40,8 +42,10 @@ func TestLookAlikeIDsEverywhere(t *testing.T) {
 		"all pairs":       {"--all-pairs"},
 	}
 	kinds := map[string][2]string{
-		"case": {"Anna", "anna"}, "NFC and NFD": {"ren\u00e9", "rene\u0301"}, "U+00A0": {"anna b", "anna\u00a0b"}, "U+200B": {"anna", "an\u200bna"},
-		"U+FEFF": {"anna", "\ufeffanna"}, "full-width p": {"p7a", "\uff507a"}, "quotes": {"fritz", `"fritz"`}, "CR in quotes": {"fritz", "fritz\r"},
+		"case": {"Anna", "anna"}, "NFC and NFD": {"ren\u00e9", "rene\u0301"}, "U+00A0": {"anna b", "anna\u00a0b"},
+		"U+200B": {"anna", "an\u200bna"},
+		"U+FEFF": {"anna", "\ufeffanna"}, "full-width p": {"p7a", "\uff507a"}, "quotes": {"fritz", `"fritz"`},
+		"CR in quotes": {"fritz", "fritz\r"},
 	}
 	for way, flags := range ways {
 		for kind, ids := range kinds {
@@ -50,7 +54,8 @@ func TestLookAlikeIDsEverywhere(t *testing.T) {
 			}
 			dir := t.TempDir()
 			alikePeople(t, dir, ids[0], ids[1])
-			args := append([]string{"pairs", "train", "--verbose", "--data", "people.csv", "--schema", "people.yaml", "--epochs", "1"}, flags...)
+			args := append([]string{"pairs", "train", "--verbose", "--data", "people.csv", "--schema", "people.yaml", "--epochs",
+				"1"}, flags...)
 			ran(t, dir, args...).exits(exitInput).warns("people.csv", "records 1 and 2", "--look-alike-ids allow").lacks(ids[0])
 			if exists(filepath.Join(dir, "state")) {
 				t.Errorf("%s, %s: something was charged", way, kind)
@@ -87,9 +92,11 @@ func TestPairsPlanSaysWhoIsOneIndividual(t *testing.T) {
 		"all pairs":       {"--all-pairs", "--all-pairs"},
 	} {
 		for _, train := range []string{"refuse", "allow"} {
-			trained := report(append([]string{"train", "--data", "people.csv", "--schema", "people.yaml", "--epochs", "1", "--force", "--look-alike-ids", train}, strings.Fields(flags[0])...)...)
+			trained := report(append([]string{"train", "--data", "people.csv", "--schema", "people.yaml", "--epochs", "1",
+				"--force", "--look-alike-ids", train}, strings.Fields(flags[0])...)...)
 			for _, plan := range []string{"refuse", "allow"} {
-				planned := report(append([]string{"plan", "-n", "14", "--schema", "people.yaml", "--epochs", "1", "--look-alike-ids", plan}, strings.Fields(flags[1])...)...)
+				planned := report(append([]string{"plan", "-n", "14", "--schema", "people.yaml", "--epochs", "1",
+					"--look-alike-ids", plan}, strings.Fields(flags[1])...)...)
 				if (planned == trained) != (plan == train) {
 					t.Errorf("%s: the training with %s says\n%s\nthe plan with %s says\n%s", way, train, trained, plan, planned)
 				}

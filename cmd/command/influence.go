@@ -18,7 +18,7 @@ type influenceCmd struct {
 	On           dataFiles `placeholder:"FILE" help:"Records over which the mean loss is computed. Default: those of --data."`
 	L2           float64   `name:"l2" default:"0.01" help:"Coefficient of the L2 term of the objective."`
 	Envelope     float64   `positive:"" placeholder:"MU" help:"Replace phi by its Moreau envelope, for a loss with kinks."`
-	LeaveOut     int       `aliases:"check" positive:"" placeholder:"N" help:"Refit without each of N records across the ranking; compare with the predictions."`
+	LeaveOut     int       `aliases:"check" positive:"" placeholder:"N" help:"Check N predictions across the ranking by refitting without each record."`
 	Stability    bool      `help:"Compute pairwise stability, from n^3 losses of pairs."`
 	Top          int       `positive:"" default:"5" help:"Records to show at each end of the ranking."`
 	PublicData   bool
@@ -79,7 +79,8 @@ func (c *influenceCmd) Run(a *app) error {
 		bar.Step(done, total)
 	}
 	o.Estimate = func(seconds float64) {
-		a.note("dyad: --stability takes %s for %d left-out records, by an estimate", algorithms.Duration(seconds), data.Records.Len())
+		a.note("dyad: --stability takes %s for %d left-out records, by an estimate", algorithms.Duration(seconds),
+			data.Records.Len())
 	}
 	i, err := m.Influence(a.ctx, lib.NewData(data), o)
 	if err != nil {
@@ -156,7 +157,7 @@ func (r *influenceResult) text(top int) string {
 			*r.Expected / *r.Uniform)
 	}
 	if r.PL != nil {
-		line(&b, "PL ratio", "the smallest value found is %.4g at %d points; the constant mu is not larger",
+		line(&b, "PL ratio", "the smallest ratio found is %.4g, at %d points; the constant mu is at most this ratio",
 			*r.PL, r.PLPoints)
 	}
 	some(&b, "table", r.Out)

@@ -205,7 +205,8 @@ func (i *interview) persons() error {
 		for {
 			answer, err := i.read("Values of %s repeat. If they name persons, all rows of a person are protected "+
 				"together.\nHow many persons are there%s? The number becomes public. [a number; \"public\" if the ids "+
-				"are public; n if not persons; a second number limits the rows of a person, default %d] ", screenText(c.Name), count, dataset.DefaultRowsPerPerson)
+				"are public; n if not persons; a second number limits the rows of a person, default %d] ", screenText(c.Name),
+				count, dataset.DefaultRowsPerPerson)
 			if err != nil {
 				return err
 			}
@@ -216,7 +217,8 @@ func (i *interview) persons() error {
 				i.o.Answers[c.Name] = known
 				return nil
 			}
-			i.say("  answer n, public, or a whole number of at least 2; a second number limits the rows of a person")
+			i.say("  answer n (not persons), public, or a whole number of at least 2; a second number limits the " +
+				"rows of a person")
 		}
 	}
 	return nil

@@ -103,12 +103,14 @@ columns:
 		write(t, dir, "s.yaml", schema)
 		write(t, dir, "r.csv", "x,z,y\n"+strings.Repeat("0.5,3,1\n-0.5,4,0\n", 12))
 		in := func(name string) string { return filepath.Join(dir, name) }
-		code, _, errs = hooked(context.Background(), hooks{with: w}, "reading", "--change", change, "--data", in("r.csv"), "--schema", in("s.yaml"), "--ledger", in("l.jsonl"), "--out", in("o.json"))
+		code, _, errs = hooked(context.Background(), hooks{with: w}, "reading", "--change", change, "--data", in("r.csv"),
+			"--schema", in("s.yaml"), "--ledger", in("l.jsonl"), "--out", in("o.json"))
 		return dir, code, errs
 	}
 	for _, change := range []string{"none", "later"} {
 		dir, code, errs := run(t, rows, change)
-		if code != exitOK || !exists(filepath.Join(dir, "l.jsonl")) || strings.Count(text(t, dir, "l.jsonl"), `"type":"charge"`) != 1 || !strings.Contains(text(t, dir, "o.json"), `"data_id": "d"`) {
+		if code != exitOK || !exists(filepath.Join(dir, "l.jsonl")) ||
+			strings.Count(text(t, dir, "l.jsonl"), `"type":"charge"`) != 1 || !strings.Contains(text(t, dir, "o.json"), `"data_id": "d"`) {
 			t.Errorf("%s: exit %d: %s", change, code, errs)
 		}
 	}
@@ -117,16 +119,19 @@ columns:
 	}
 	for schema, changes := range map[string]map[string]string{
 		rows: {
-			"public": "public", "a copy": "public", "data id": "data_id", "rows": "rows_per_person", "a mark": "from_data", "a column with a mark": "from_data", "selection": "others: drop",
+			"public": "public", "a copy": "public", "data id": "data_id", "rows": "rows_per_person", "a mark": "from_data",
+			"a column with a mark": "from_data", "selection": "others: drop",
 			"nothing": "must return", "another kind": "must return", "failed": "no such column",
 		},
 		persons: {
-			"a person's column ignored": "the columns of persons", "another column of persons": "the columns of persons", "cap": "max_rows_per_person", "number of persons": "persons", "ids": "ids",
+			"a person's column ignored": "the columns of persons", "another column of persons": "the columns of persons",
+			"cap": "max_rows_per_person", "number of persons": "persons", "ids": "ids",
 		},
 	} {
 		for change, want := range changes {
 			dir, code, errs := run(t, schema, change)
-			if code != exitInput || !strings.Contains(errs, want) || change != "failed" && !strings.Contains(errs, "reading: its method Reads ") || exists(filepath.Join(dir, "l.jsonl")) {
+			if code != exitInput || !strings.Contains(errs, want) ||
+				change != "failed" && !strings.Contains(errs, "reading: its method Reads ") || exists(filepath.Join(dir, "l.jsonl")) {
 				t.Errorf("%s: exit %d: %s", change, code, errs)
 			}
 		}

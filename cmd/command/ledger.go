@@ -264,8 +264,8 @@ func (r keptRun) text() string {
 			"run's command with --resume %s\n",
 			r.Run, r.File, r.Run)
 	}
-	return fmt.Sprintf("    an attempt at run %s left %s, which is as private as the records; once the attempt has "+
-		"ended, the next start removes the file\n", r.Run, r.File)
+	return fmt.Sprintf("    an attempt at run %s left the file %s; keep this file as private as the records; after "+
+		"the attempt has ended, the next run with this ledger removes the file\n", r.Run, r.File)
 }
 
 // dataIDs returns the data ids in the ledger in the order of their first appearance.
@@ -338,7 +338,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 }
 
 type ledgerVerifyCmd struct {
-	Witness string `placeholder:"FILE" help:"File kept by somebody else. The ledger must continue from the head in this file; then the new head is written."`
+	Witness string `placeholder:"FILE" help:"File with an earlier head, kept by somebody else. The ledger must continue from this head. The file then gets the new head."`
 	ledgerFlag
 }
 

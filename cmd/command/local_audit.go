@@ -73,8 +73,8 @@ func localAuditText(r *localaudit.Report) string {
 	case r.HalfRefuted:
 		line(&b, "control", "the attack would detect a leak of twice the claim")
 	default:
-		line(&b, "control", "the attack does NOT refute half the claim; try more --runs, fewer epochs or a smaller "+
-			"--epsilon")
+		line(&b, "control", "the attack would NOT refute a claim of half the size; try more --runs, fewer epochs "+
+			"or a smaller --epsilon")
 	}
 	verdict := pick(r.Holds(), "the claim is not refuted, but this does not prove the claim", "THE CLAIM IS REFUTED")
 	line(&b, "verdict", "%s", verdict)

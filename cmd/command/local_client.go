@@ -153,7 +153,7 @@ func (e flagError) Unwrap() error { return e.error }
 
 func (r localAnswer) text() string {
 	epoch := map[serve.Outcome]string{
-		serve.Accepted: "the server has the message of epoch %d",
+		serve.Accepted: "the server accepted the message of epoch %d",
 		serve.Before:   "the server already had the message of epoch %d, so no new message was drawn",
 		serve.Late:     "epoch %d ended before the message arrived, so the message is not used, but it counts as spent",
 		serve.Printed:  "message of epoch %d, not sent:",

@@ -8,7 +8,7 @@ type localNetworkFlags struct {
 	Hidden    int     `needs:"model=mlp" positive:"" placeholder:"N" help:"Hidden units of --model mlp; more units mean more noise. Default: 8."`
 	Clip      float64 `needs:"model=mlp" name:"clip" aliases:"gradient-clip" positive:"" placeholder:"C" help:"With --model mlp: public clipping norm of gradients. Default: sqrt(N/8) times the largest slope of the loss."`
 	Gain      float64 `needs:"model=mlp" positive:"" placeholder:"S"`
-	InitSeed  uint64  `needs:"model=mlp" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
+	InitSeed  uint64  `needs:"model=mlp" placeholder:"SEED" help:"Public seed of the initial weights. Default: 0."`
 	StepSize  float64 `needs:"model=mlp" aliases:"rate" positive:"" placeholder:"A" help:"Step length A of --model mlp: noise moves the model by about A/sqrt t at update t. Default: 2."`
 }
 

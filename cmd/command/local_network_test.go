@@ -38,7 +38,8 @@ func TestLocalNetworkIsTheOneOfModels(t *testing.T) {
 			far[i] *= 100
 		}
 		p.Project(far)
-		if again := slices.Clone(far); of.Domain(3, of.Radius()).Project(again, math.Inf(1)) != nil || !slices.Equal(far, again) {
+		if again := slices.Clone(far); of.Domain(3, of.Radius()).Project(again, math.Inf(1)) != nil ||
+			!slices.Equal(far, again) {
 			t.Errorf("%+v: the balls of the layers are others than those of models", n)
 		}
 		r := must.Get(engine.NewRecords([]float64{0.3, -0.5, 0.2, 0, 0, 0.9}, []float64{1, -1}, 3, engine.UnitBounds()))(t)
@@ -73,7 +74,8 @@ func TestLocalNetworkCommands(t *testing.T) {
 		return append(append(strings.Fields(command), mlp...), more...)
 	}
 	var planned localPlan
-	if err := json.Unmarshal([]byte(says(exitOK, "", with("--json local plan -n 300")...)), &planned); err != nil || planned.Version != 4 || planned.SmallestUsers < 1 || planned.EnoughUsers <= 300 || planned.Parameters < 6 {
+	if err := json.Unmarshal([]byte(says(exitOK, "", with("--json local plan -n 300")...)), &planned); err != nil ||
+		planned.Version != 4 || planned.SmallestUsers < 1 || planned.EnoughUsers <= 300 || planned.Parameters < 6 {
 		t.Errorf("the plan says %+v, %v", planned, err)
 	}
 	says(exitOK, "users needed", with("local plan -n 300")...)
@@ -88,15 +90,18 @@ func TestLocalNetworkCommands(t *testing.T) {
 	// A private simulation is charged for the messages of a user, and its model scores records.
 	r := says(exitOK, `"parameters"`, with("--json local simulate --data patients.csv", "--out", "m.json")...)
 	var simulated localResult
-	if err := json.Unmarshal([]byte(r), &simulated); err != nil || simulated.Visits != 600 || len(simulated.Weights) != simulated.Parameters {
+	if err := json.Unmarshal([]byte(r), &simulated); err != nil || simulated.Visits != 600 ||
+		len(simulated.Weights) != simulated.Parameters {
 		t.Errorf("%+v, %v", simulated, err)
 	}
 	m, err := readModel(filepath.Join(dir, "m.json"))
-	if err != nil || m.Format != "dyad-model/2" || m.Network == nil || !slices.Equal(m.Weights, simulated.Weights) || m.Guarantee.Epsilon != 8 {
+	if err != nil || m.Format != "dyad-model/2" || m.Network == nil || !slices.Equal(m.Weights, simulated.Weights) ||
+		m.Guarantee.Epsilon != 8 {
 		t.Fatalf("the model is %+v, %v", m, err)
 	}
 	l := must.Get(ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
-	if spent, err := l.Summary(m.DataID, 1e-9); err != nil || spent.Runs != 1 || spent.Pure < 8-1e-9 || spent.Pure > 8.001 {
+	if spent, err := l.Summary(m.DataID, 1e-9); err != nil || spent.Runs != 1 || spent.Pure < 8-1e-9 ||
+		spent.Pure > 8.001 {
 		t.Errorf("the ledger has %v (%v), want one run of pure epsilon 8", spent, err)
 	}
 	says(exitOK, "", "predict", "m.json", "--data", "patients.csv", "--out", "s.csv")
@@ -115,12 +120,15 @@ func TestLocalNetworkCommands(t *testing.T) {
 	if err != nil || st.Visits != 3 {
 		t.Fatalf("state %+v, %v", st, err)
 	}
-	says(exitOK, "", "local", "model", "--server", address, "--schema", "patients.yaml", "--iterate", "last", "--out", "study.json")
-	if m, err := readModel(filepath.Join(dir, "study.json")); err != nil || !slices.Equal(m.Weights, st.Model) || m.Network == nil || m.Guarantee.Kind != privacy.LocalDP {
+	says(exitOK, "", "local", "model", "--server", address, "--schema", "patients.yaml", "--iterate", "last",
+		"--out", "study.json")
+	if m, err := readModel(filepath.Join(dir, "study.json")); err != nil || !slices.Equal(m.Weights, st.Model) ||
+		m.Network == nil || m.Guarantee.Kind != privacy.LocalDP {
 		t.Errorf("the saved model is %+v, %v", m, err)
 	}
 	says(exitOK, "", "predict", "study.json", "--data", "patients.csv", "--out", "t.csv")
 
-	says(exitOK, "would detect a leak of twice the claim", "local", "audit", "prestige", "--model", "mlp", "--hidden", "4", "--runs", "4000")
+	says(exitOK, "would detect a leak of twice the claim", "local", "audit", "prestige", "--model", "mlp", "--hidden", "4",
+		"--runs", "4000")
 	says(exitInput, "--radius", "local", "audit", "prestige", "--model", "mlp", "--radius", "3")
 }

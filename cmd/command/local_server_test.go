@@ -32,7 +32,8 @@ func certificate(t *testing.T, dir, name, host string) (cert, key string) {
 	t.Helper()
 	secret := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true,
 	}
 	if ip := net.ParseIP(host); ip != nil {
@@ -89,7 +90,7 @@ func TestLocalServerTLS(t *testing.T) {
 		t.Errorf("plain HTTP to a TLS server: %s", r.out)
 	}
 	answerAs(t, dir, address, "u", "--ca", "patients.csv").exits(exitInput).says("no certificate")
-	answerAs(t, dir, address, "u", "--ca", cert).exits(exitOK).says("the server has the message")
+	answerAs(t, dir, address, "u", "--ca", cert).exits(exitOK).says("the server accepted the message")
 	must.Equal(t, stop(), exitOK, "exit")
 	// The certificate of another host, though its authority is trusted.
 	address, stop = localServer(t, dir, with("--dir", "two", "--cert", other, "--key", otherKey)...)
@@ -97,7 +98,8 @@ func TestLocalServerTLS(t *testing.T) {
 	must.Err(os.Stat(filepath.Join(dir, "v.json")))(t, "a message was drawn for a server of another name")
 	stop()
 	for _, c := range map[string][]string{
-		"--cert without --key": {"--cert", cert}, "key of another certificate": {"--cert", cert, "--key", otherKey}, "no certificate": {"--cert", "patients.csv", "--key", key},
+		"--cert without --key": {"--cert", cert}, "key of another certificate": {"--cert", cert, "--key", otherKey},
+		"no certificate": {"--cert", "patients.csv", "--key", key},
 	} {
 		ran(t, dir, append([]string{"local", "server", "--check", "--dir", "three"}, with(c...)...)...).exits(exitInput)
 	}
@@ -127,7 +129,8 @@ func TestLocalServerRate(t *testing.T) {
 	address, stop = localServer(t, dir, append(serving, "--messages-per-second", "1000")...)
 	defer stop()
 	answerAs(t, dir, address, "b").exits(exitOK)
-	if log, err = os.ReadFile(filepath.Join(dir, "study", "messages.log")); err != nil || !strings.Contains(string(log), kept.Answers[0].Message.Seed) {
+	if log, err = os.ReadFile(filepath.Join(dir, "study", "messages.log")); err != nil ||
+		!strings.Contains(string(log), kept.Answers[0].Message.Seed) {
 		t.Errorf("the server has another message than the one remembered (%v)", err)
 	}
 }
@@ -136,7 +139,8 @@ func TestLocalServerRate(t *testing.T) {
 func made(t *testing.T, dir, user string, plan ...string) string {
 	t.Helper()
 	mustRun(t, dir, append([]string{"local", "plan", "--out", "p.json", "--force"}, plan...)...)
-	r := decoded[localAnswer](t, dir, "--json", "local", "client", "--protocol", "p.json", "--data", "patients.csv", "--schema", "patients.yaml",
+	r := decoded[localAnswer](t, dir, "--json", "local", "client", "--protocol", "p.json", "--data", "patients.csv",
+		"--schema", "patients.yaml",
 		"--user", user, "--memory", user+"-made.json", "--max-epsilon", "9")
 	text := must.Get(json.Marshal(r.Message))(t)
 	return string(text)
@@ -172,7 +176,8 @@ func TestLocalServerBounds(t *testing.T) {
 	for _, n := range []int{most + 1, 10 * most, 1 << 22} {
 		must.Equal(t, post(t, address, padded(n)), http.StatusRequestEntityTooLarge, "a body of %d bytes: status", n)
 	}
-	must.Equal(t, post(t, address, message, "X-Long", strings.Repeat("x", 64<<10)), http.StatusRequestHeaderFieldsTooLarge, "a header of 64 KiB: status")
+	must.Equal(t, post(t, address, message, "X-Long", strings.Repeat("x", 64<<10)), http.StatusRequestHeaderFieldsTooLarge,
+		"a header of 64 KiB: status")
 	must.Equal(t, visits(), 0, "oversized messages were counted")
 	if code := post(t, address, padded(most)); code != http.StatusOK || visits() != 1 {
 		t.Errorf("a body of %d bytes: status %d, %d messages", most, code, visits())
@@ -189,7 +194,8 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 	connection := must.Get(net.Dial("tcp", strings.TrimPrefix(address, "http://")))(t)
 	defer connection.Close()
 	// The server asks for the body when the request is in work.
-	fmt.Fprintf(connection, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(message))
+	fmt.Fprintf(connection, "POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n", len(message))
 	answer := bufio.NewReader(connection)
 	if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 		t.Fatalf("%q, %v, want 100 Continue", line, err)
@@ -221,7 +227,8 @@ func TestLocalServerFinishesItsWork(t *testing.T) {
 	}
 	r.Body.Close()
 	must.Equal(t, <-ended, exitOK, "exit")
-	check := decoded[localServerState](t, dir, append([]string{"--json", "local", "server", "--check", "--dir", "study"}, plan...)...)
+	check := decoded[localServerState](t, dir, append([]string{"--json", "local", "server", "--check", "--dir", "study"},
+		plan...)...)
 	must.Equal(t, check.State.Visits, 1, "%+v", check)
 }
 
@@ -240,7 +247,8 @@ func TestLocalServerTokens(t *testing.T) {
 	}
 	alice, bob := token("tokens.key", "alice"), token("tokens.key", "bob")
 	stranger := token("other.key", "alice")
-	if code, out, errs := dyad(t, dir, "local", "token", "--protocol", "later.json", "--key", "tokens.key", "alice"); code != exitOK {
+	if code, out, errs := dyad(t, dir, "local", "token", "--protocol", "later.json", "--key", "tokens.key",
+		"alice"); code != exitOK {
 		t.Fatal(errs)
 	} else {
 		write(t, dir, "later.token", out)
@@ -267,11 +275,14 @@ func TestLocalServerTokens(t *testing.T) {
 	}
 	empty := log()
 	// Mallory has a token, but not that of alice.
-	for _, more := range map[string][]string{"no token": nil, "the token of bob": {"--token", bob}, "a token of another key": {"--token", stranger}, "a token of another study": {"--token", "later.token"}} {
+	for _, more := range map[string][]string{"no token": nil, "the token of bob": {"--token", bob},
+		"a token of another key": {"--token", stranger}, "a token of another study": {"--token", "later.token"}} {
 		answerAs(t, dir, address, "alice", append(more, "--memory", "mallory.json")...).exits(exitFailure).says("403")
 	}
-	for _, header := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "Bearer ====", "Bearer " + strings.Repeat("A", 43)} {
-		must.Equal(t, post(t, address, `{"user":"alice","epoch":1,"takes":true}`, "Dyad-User", "alice", "Authorization", header), http.StatusForbidden, "authorization %q: status", header)
+	for _, header := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "Bearer ====", "Bearer " +
+		strings.Repeat("A", 43)} {
+		must.Equal(t, post(t, address, `{"user":"alice","epoch":1,"takes":true}`, "Dyad-User", "alice", "Authorization",
+			header), http.StatusForbidden, "authorization %q: status", header)
 	}
 	must.Equal(t, log(), empty, "a message without its token is in the log")
 	if n, err := visits("alice", alice); n != 0 || err != nil {
@@ -292,11 +303,14 @@ func TestLocalServerTokens(t *testing.T) {
 	answerAs(t, dir, "http://learn.invalid", "carol", "--token", alice).exits(exitInput).says("in clear")
 	write(t, dir, "empty.json", "{}")
 	for _, args := range map[string][]string{
-		"a key that is none":    {"local", "server", "--check", "--tokens", "patients.csv", "--dir", "x", "-n", "5", "-d", "2"},
-		"no key":                {"local", "server", "--check", "--tokens", "none.key", "--dir", "x", "-n", "5", "-d", "2"},
-		"an id of 129 bytes":    {"local", "token", "--protocol", "study.json", "--key", "tokens.key", strings.Repeat("u", 129)},
-		"a damaged key":         {"local", "token", "--protocol", "study.json", "--key", "patients.csv", "u"},
-		"a token that is none":  {"local", "client", "--server", address, "--token", "patients.csv", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "x", "--memory", "x.json", "--max-epsilon", "9"},
+		"a key that is none": {"local", "server", "--check", "--tokens", "patients.csv", "--dir", "x", "-n",
+			"5", "-d", "2"},
+		"no key": {"local", "server", "--check", "--tokens", "none.key", "--dir", "x", "-n", "5", "-d", "2"},
+		"an id of 129 bytes": {"local", "token", "--protocol", "study.json", "--key", "tokens.key",
+			strings.Repeat("u", 129)},
+		"a damaged key": {"local", "token", "--protocol", "study.json", "--key", "patients.csv", "u"},
+		"a token that is none": {"local", "client", "--server", address, "--token", "patients.csv", "--data", "patients.csv",
+			"--schema", "patients.yaml", "--user", "x", "--memory", "x.json", "--max-epsilon", "9"},
 		"an id of 0 bytes":      {"local", "token", "--protocol", "study.json", "--key", "tokens.key", ""},
 		"a key in no directory": {"local", "token", "--protocol", "study.json", "--key", "none/tokens.key", "u"},
 		"no protocol":           {"local", "token", "--key", "tokens.key", "u"},

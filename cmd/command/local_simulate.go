@@ -20,7 +20,7 @@ type localSimulateCmd struct {
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\". Default: local.json on private data, or local.RUN.json if that exists; on public data none."`
 	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"As in train. The held-out records are evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA" help:"Values of lambda for a cross-validation at the users, which is charged. Not with --shuffle-delta."`
+	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA" help:"Values of lambda. The users cross-validate them, which is charged. Not with --shuffle-delta."`
 	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
 	Balance    bool      `help:"Leave out users of the larger class until both classes have equal size. Only for public data."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
@@ -170,7 +170,8 @@ func (r *localResult) text(folds int) string {
 	}
 	r.writeLedger(&b)
 	if r.Held != nil {
-		line(&b, "held out", "%d records; accuracy %.6f (last iterate) and %.6f (average); AUC %.6f (%s)", r.Heldout, r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
+		line(&b, "held out", "%d records; accuracy %.6f (last iterate) and %.6f (average); AUC %.6f (%s)", r.Heldout,
+			r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
 		if !r.Public {
 			line(&b, "", "these figures are computed from private records and are not covered by the guarantee")
 		}

@@ -51,7 +51,8 @@ func localServer(t *testing.T, dir string, args ...string) (address string, stop
 	told, ended := out.address, make(chan int, 1)
 	var errs bytes.Buffer
 	go func() {
-		ended <- run(ctx, append([]string{"local", "server", "--listen", "127.0.0.1:0"}, args...), strings.NewReader(""), out, &errs)
+		ended <- run(ctx, append([]string{"local", "server", "--listen", "127.0.0.1:0"}, args...),
+			strings.NewReader(""), out, &errs)
 	}()
 	select {
 	case address = <-told:
@@ -70,19 +71,23 @@ func TestLocalServerAndClients(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	const users = 12
 	dir := clinic(t, 60)
-	serving := []string{"--dir", "study", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1"}
+	serving := []string{"--dir", "study", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--epochs", "2",
+		"--epsilon", "1"}
 	address, stop := localServer(t, dir, serving...)
 	answer := func(user int, more ...string) (int, string, string) {
-		args := []string{"local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml", "--row", fmt.Sprint(user + 1),
+		args := []string{"local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml",
+			"--row", fmt.Sprint(user + 1),
 			"--user", fmt.Sprint("u", user), "--memory", fmt.Sprintf("u%d.json", user), "--max-epsilon", "2"}
 		return dyad(t, dir, append(args, more...)...)
 	}
-	if code, _, errs := answer(0, "--max-epsilon", "1.9"); code != exitResource || !strings.Contains(errs, "--max-epsilon") {
+	if code, _, errs := answer(0, "--max-epsilon", "1.9"); code != exitResource ||
+		!strings.Contains(errs, "--max-epsilon") {
 		t.Errorf("a protocol of epsilon 2 at --max-epsilon 1.9: exit %d: %s", code, errs)
 	}
 	must.Err(os.Stat(filepath.Join(dir, "u0.json")))(t, "a refused protocol left something in the memory")
 	for u := range users {
-		if code, out, errs := answer(u); code != exitOK || !strings.Contains(out, "the server has the message of epoch 1") {
+		if code, out, errs := answer(u); code != exitOK ||
+			!strings.Contains(out, "the server accepted the message of epoch 1") {
 			t.Fatalf("user %d: exit %d: %s%s", u, code, out, errs)
 		}
 		if u == 3 { // before the epoch ends
@@ -124,10 +129,12 @@ func TestLocalServerAndClients(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &check); err != nil || code != exitOK || check.State.Visits != users {
 		t.Fatalf("--check: exit %d, %v: %s", code, err, out+errs)
 	}
-	ends(t, dir, exitInput, "another protocol", append(append([]string{"local", "server", "--check"}, serving...), "--epsilon", "0.5")...)
+	ends(t, dir, exitInput, "another protocol", append(append([]string{"local", "server", "--check"}, serving...),
+		"--epsilon", "0.5")...)
 	address, stop = localServer(t, dir, serving...)
 	defer stop()
-	if code, out, errs := answer(5, "--json"); code != exitOK || !strings.Contains(out, `"outcome": "accepted"`) || !strings.Contains(out, `"epsilon_spent": 2`) {
+	if code, out, errs := answer(5, "--json"); code != exitOK || !strings.Contains(out, `"outcome": "accepted"`) ||
+		!strings.Contains(out, `"epsilon_spent": 2`) {
 		t.Errorf("the second epoch: exit %d: %s%s", code, out, errs)
 	}
 }
@@ -138,12 +145,14 @@ func TestLocalClientMemory(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	dir := clinic(t, 60)
 	plan := func(epsilon string) {
-		mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", epsilon, "--out", "p"+epsilon+".json")
+		mustRun(t, dir, "local", "plan", "-n", "60", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", epsilon,
+			"--out", "p"+epsilon+".json")
 	}
 	plan("1")
 	plan("2")
 	client := func(protocol, most string, more ...string) (int, string, string) {
-		return dyad(t, dir, append([]string{"local", "client", "--protocol", protocol, "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "m.json", "--max-epsilon", most}, more...)...)
+		return dyad(t, dir, append([]string{"local", "client", "--protocol", protocol, "--data", "patients.csv", "--schema",
+			"patients.yaml", "--user", "u", "--memory", "m.json", "--max-epsilon", most}, more...)...)
 	}
 	code, first, errs := client("p1.json", "2")
 	if code != exitOK || !strings.Contains(first, `"seed"`) {
@@ -168,12 +177,15 @@ func TestLocalClientMemory(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	defer server.Close()
 	for _, where := range [][]string{{"--protocol", "p1.json"}, {"--server", server.URL}} {
-		code, _, errs := dyad(t, dir, append([]string{"local", "client", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", "m.json", "--max-epsilon", "9"}, where...)...)
-		if code != exitInput || !strings.Contains(errs, "checksum") || !strings.Contains(errs, "no message was sent") || asked != 0 {
+		code, _, errs := dyad(t, dir, append([]string{"local", "client", "--data", "patients.csv", "--schema",
+			"patients.yaml", "--user", "u", "--memory", "m.json", "--max-epsilon", "9"}, where...)...)
+		if code != exitInput || !strings.Contains(errs, "checksum") ||
+			!strings.Contains(errs, "no message was sent") || asked != 0 {
 			t.Errorf("a changed digit, %v: exit %d, %d requests: %s", where, code, asked, errs)
 		}
 	}
-	for name, text := range map[string]string{"cut": `{"format": "dyad-local-client/1", "answ`, "other": `{"format": "x"}`, "no epsilon": `{"format": "dyad-local-client/1", "answers": [{"epoch": 1}]}`} {
+	for name, text := range map[string]string{"cut": `{"format": "dyad-local-client/1", "answ`, "other": `{"format": "x"}`,
+		"no epsilon": `{"format": "dyad-local-client/1", "answers": [{"epoch": 1}]}`} {
 		write(t, dir, "m.json", text)
 		if code, _, errs := client("p1.json", "2"); code != exitInput || !strings.Contains(errs, "damaged") {
 			t.Errorf("%s memory: exit %d: %s", name, code, errs)
@@ -199,7 +211,8 @@ func TestLocalClientMemory(t *testing.T) {
 		t.Errorf("a server that understates its epsilon: exit %d", code)
 	}
 	must.Err(os.Stat(filepath.Join(dir, "m.json")))(t, "a refused protocol left something in the memory")
-	if code, _, errs := client("p1.json", "2", "--row", "61"); code != exitInput || !strings.Contains(errs, "there are only 60 rows") {
+	if code, _, errs := client("p1.json", "2", "--row", "61"); code != exitInput ||
+		!strings.Contains(errs, "there are only 60 rows") {
 		t.Errorf("row 61 of 60: exit %d: %s", code, errs)
 	}
 }
@@ -207,11 +220,13 @@ func TestLocalClientMemory(t *testing.T) {
 // Two epochs of a server, the second through another name.
 func TestLocalMemoryTwoEpochsTwoNames(t *testing.T) {
 	dir := clinic(t, 60)
-	address, stop := localServer(t, dir, "--dir", "study", "-n", "1", "--schema", "patients.yaml", "--epochs", "3", "--epsilon", "0.2")
+	address, stop := localServer(t, dir, "--dir", "study", "-n", "1", "--schema", "patients.yaml", "--epochs", "3",
+		"--epsilon", "0.2")
 	defer stop()
 	must.Do(t, os.Symlink("real.json", filepath.Join(dir, "link.json")))
 	for i, memory := range []string{"real.json", "link.json", "real.json"} {
-		args := []string{"--json", "local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u", "--memory", memory, "--max-epsilon", "2"}
+		args := []string{"--json", "local", "client", "--server", address, "--data", "patients.csv", "--schema",
+			"patients.yaml", "--user", "u", "--memory", memory, "--max-epsilon", "2"}
 		code, out, errs := dyad(t, dir, args...)
 		if want := fmt.Sprintf(`"epsilon_spent": 0.%d`, 2*(i+1)); code != exitOK || !strings.Contains(out, want) {
 			t.Errorf("epoch %d with --memory %s: exit %d, want %s: %s", i+1, memory, code, want, out+errs)
@@ -230,10 +245,12 @@ func TestLocalLabelServer(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	const users = 8
 	dir := clinic(t, 60)
-	address, stop := localServer(t, dir, "--dir", "labels", "-n", fmt.Sprint(users), "--schema", "patients.yaml", "--method", "prestige-label", "--epochs", "3", "--epsilon", "2")
+	address, stop := localServer(t, dir, "--dir", "labels", "-n", fmt.Sprint(users), "--schema", "patients.yaml",
+		"--method", "prestige-label", "--epochs", "3", "--epsilon", "2")
 	defer stop()
 	for u := range users {
-		args := []string{"--json", "local", "client", "--server", address, "--data", "patients.csv", "--schema", "patients.yaml", "--row", fmt.Sprint(u + 1),
+		args := []string{"--json", "local", "client", "--server", address, "--data", "patients.csv", "--schema",
+			"patients.yaml", "--row", fmt.Sprint(u + 1),
 			"--user", fmt.Sprint("u", u), "--memory", fmt.Sprintf("u%d.json", u), "--max-epsilon", "2", "--public-features"}
 		ends(t, dir, exitOK, `"epsilon_spent": 2`, args...)
 	}
@@ -248,7 +265,8 @@ func TestLocalLabelServer(t *testing.T) {
 // fits gives none.
 func TestLocalModel(t *testing.T) {
 	dir := clinic(t, 60)
-	address, stop := localServer(t, dir, "--dir", "study", "-n", "4", "--schema", "patients.yaml", "--epochs", "2", "--epsilon", "1")
+	address, stop := localServer(t, dir, "--dir", "study", "-n", "4", "--schema", "patients.yaml", "--epochs", "2",
+		"--epsilon", "1")
 	defer stop()
 	save := []string{"local", "model", "--server", address, "--schema", "patients.yaml"}
 	ends(t, dir, exitInput, "no user has answered", save...)
@@ -270,7 +288,8 @@ func TestLocalModel(t *testing.T) {
 		mustRun(t, dir, "predict", out, "--data", "patients.csv")
 	}
 	ends(t, dir, exitInput, "exists", append(save, "--out", "last.json")...)
-	write(t, dir, "narrow.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n")
+	write(t, dir, "narrow.yaml",
+		"data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n")
 	ends(t, dir, exitInput, "1 features", "local", "model", "--server", address, "--schema", "narrow.yaml")
 	ran(t, dir, "local", "model", "--server", "http://127.0.0.1:1", "--schema", "patients.yaml").exits(exitResource)
 }
@@ -307,11 +326,13 @@ func TestLocalSimulate(t *testing.T) {
 	}
 	l := must.Get(ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	id := must.Get(dataset.LoadSchema(filepath.Join(dir, "patients.yaml")))(t)
-	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 || spent.Pure < 14-1e-12 || spent.Pure > 14.001 {
+	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 || spent.Pure < 14-1e-12 ||
+		spent.Pure > 14.001 {
 		t.Errorf("the ledger has %v (%v), want two runs of pure epsilon 2 + 12", spent, err)
 	}
 	// What is charged is what the ledger says, before and after the run.
-	if text, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err != nil || !strings.Contains(string(text), `"guarantee":"2-locally`) || !strings.Contains(string(text), `"guarantee":"12-locally`) {
+	if text, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err != nil ||
+		!strings.Contains(string(text), `"guarantee":"2-locally`) || !strings.Contains(string(text), `"guarantee":"12-locally`) {
 		t.Errorf("the ledger does not name both guarantees (%v): %s", err, text)
 	}
 	// Shuffling is stated for one training. Nothing is charged for what is refused.
@@ -323,7 +344,8 @@ func TestLocalSimulate(t *testing.T) {
 		t.Errorf("a refusal was charged: %v, %v", spent, err)
 	}
 	// Without privacy the choice says so.
-	r = simulate(exitOK, "NOT PRIVATE", "-n", "200", "--method", "sgd", "--l2-grid", "0.1,1", "--folds", "2", "--epochs", "1")
+	r = simulate(exitOK, "NOT PRIVATE", "-n", "200", "--method", "sgd", "--l2-grid", "0.1,1", "--folds", "2",
+		"--epochs", "1")
 	must.Equal(t, r.Guarantee.Kind, privacy.None, "sgd has guarantee %v", r.Guarantee)
 	// Balancing by label, and methods that do not protect records, need public data.
 	simulate(exitInput, "reveals the labels", with("--balance")...)
@@ -335,7 +357,8 @@ func TestLocalSimulate(t *testing.T) {
 	simulate(exitOK, "noise is not secret", "-n", "100", "--seed", "1", "--epochs", "1")
 	simulate(exitInput, "belong together", "-n", "100", "--kwik-ratio", "2")
 	simulate(exitInput, "not bounded", "-n", "100", "--loss", "exp(-u*u*u)", "--radius", "1e3")
-	if r := simulate(exitOK, "", "-n", "100", "--radius", "1", "--kwik-ratio", "1", "--kwik-delta", "0.1"); r.Visits != 3*70 {
+	if r := simulate(exitOK, "", "-n", "100", "--radius", "1", "--kwik-ratio", "1", "--kwik-delta",
+		"0.1"); r.Visits != 3*70 {
 		t.Errorf("ceil(ln 10) epochs of 70 users are %d visits", r.Visits)
 	}
 	simulate(exitOK, "trusted shuffler", "-n", "10000", "--epochs", "1", "--epsilon", "0.5", "--shuffle-delta", "1e-6")

@@ -69,7 +69,7 @@ func (c *localTokenCmd) Run(a *app) error {
 		if err := key.Create(c.Key); err != nil {
 			return asInput(err)
 		}
-		a.note("dyad: a key was drawn and written to %s", c.Key)
+		a.note("dyad: a new random key was written to %s", c.Key)
 	}
 	return a.emit(tokens, text.String())
 }

@@ -197,7 +197,8 @@ func TestTrainWithoutDataIsPublicAndChargesNothing(t *testing.T) {
 	}
 	// README.md says that the difference is below 0.01.
 	var r trainResult
-	if _, out, errs := dyad(t, dir, "train", "--seed", "1", "--json"); json.Unmarshal([]byte(out), &r) != nil || r.Held == nil || r.Baseline == nil {
+	if _, out, errs := dyad(t, dir, "train", "--seed", "1", "--json"); json.Unmarshal([]byte(out), &r) != nil ||
+		r.Held == nil || r.Baseline == nil {
 		t.Fatalf("no AUC with and without privacy: %s%s", out, errs)
 	}
 	if with, without := *r.Held.AUC, *r.Baseline.AUC; math.Abs(with-without) >= 0.01 {
@@ -211,11 +212,15 @@ func TestPrivateRoad(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "2"}, []string{"sigma", "guarantee", "no budget"}},
-		{[]string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "2", "--holdout", "0.25", "--exact-figures"}, []string{"differentially private", "charged to", "not covered by the guarantee", "model.json"}},
+		{[]string{"plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "2"},
+			[]string{"sigma", "guarantee", "no budget"}},
+		{[]string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "2", "--holdout",
+			"0.25", "--exact-figures"}, []string{"differentially private", "charged to", "not covered by the guarantee",
+			"model.json"}},
 		{[]string{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures"}, []string{"AUC", "guarantee  none"}},
 		{[]string{"predict", "model.json", "--data", "patients.csv", "--out", "scores.csv"}, []string{"400 scores"}},
-		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--algorithm", "offpairc", "--out", "second.json"}, []string{"2 runs"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--algorithm", "offpairc",
+			"--out", "second.json"}, []string{"2 runs"}},
 		{[]string{"ledger", "show"}, []string{"2 runs", "epsilon"}},
 		{[]string{"ledger", "show", "synthetic-clinical"}, []string{"2 runs", "epsilon"}},
 		{[]string{"ledger", "verify"}, []string{"intact"}},
@@ -257,16 +262,23 @@ func TestMetricRoad(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	dir := clinic(t, 200)
 	walk(t, dir, []step{
-		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric", "--algorithm", "dpgdsc"}, exitOK, []string{"positive semidefinite", "mahalanobis"}},
-		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK, []string{"moment-metric", "moments of both classes"}},
-		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3", "--exact-figures", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
-		{[]string{"evaluate", "metric.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
-		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK, []string{"200 records mapped"}},
-		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
+		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric", "--algorithm", "dpgdsc"}, exitOK,
+			[]string{"positive semidefinite", "mahalanobis"}},
+		{[]string{"plan", "-n", "200", "--schema", "patients.yaml", "--task", "metric"}, exitOK,
+			[]string{"moment-metric", "moments of both classes"}},
+		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--task", "metric", "--holdout", "0.3",
+			"--exact-figures", "--out", "metric.json"}, exitOK, []string{"3-NN", "identity", "dyad transform"}},
+		{[]string{"evaluate", "metric.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv",
+			"--exact-figures"}, exitOK, []string{"3-NN", "5-NN", "guarantee  none"}},
+		{[]string{"transform", "metric.json", "--data", "patients.csv", "--out", "mapped.csv"}, exitOK,
+			[]string{"200 records mapped"}},
+		{[]string{"evaluate", "metric.json", "--data", "patients.csv", "--exact-figures"}, exitInput,
+			[]string{"--neighbours"}},
 		{[]string{"predict", "metric.json", "--data", "patients.csv"}, exitInput, []string{"gives no scores"}},
 		{[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "auc.json"}, exitOK, nil},
 		{[]string{"transform", "auc.json", "--data", "patients.csv", "--out", "no.csv"}, exitInput, []string{"dyad predict"}},
-		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"}, exitInput, []string{"--neighbours"}},
+		{[]string{"evaluate", "auc.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures"},
+			exitInput, []string{"--neighbours"}},
 	})
 }
 
@@ -279,16 +291,24 @@ func TestRankingRoad(t *testing.T) {
 		fmt.Fprintf(&text, "q%d,%d,%d,%d\n", i%23, i*37%100, i*53%100, i*37%100/20)
 	}
 	write(t, dir, "rank.csv", text.String())
-	write(t, dir, "rank.yaml", "data_id: rank\ncsv: {header: true}\ncolumns:\n  - {name: query, role: ignore}\n  - {name: a, range: [0, 100]}\n  - {name: b, range: [0, 100]}\n  - {name: grade, role: label, kind: numeric, range: [0, 4]}\n")
+	write(t, dir, "rank.yaml",
+		"data_id: rank\ncsv: {header: true}\ncolumns:\n  - {name: query, role: ignore}\n  - {name: a, range: [0, 100]}\n  - "+
+			"{name: b, range: [0, 100]}\n  - {name: grade, role: label, kind: numeric, range: [0, 4]}\n")
 	walk(t, dir, []step{
-		{[]string{"train", "--verbose", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--holdout", "0.3", "--exact-figures"}, exitOK, []string{"query groups", "NDCG", "right order"}},
+		{[]string{"train", "--verbose", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon",
+			"3", "--holdout", "0.3", "--exact-figures"}, exitOK, []string{"query groups", "NDCG", "right order"}},
 		{[]string{"verify", "model.json"}, exitOK, []string{"11.20"}},
-		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3", "--delta", "0", "--out", "pure.json"}, exitOK, []string{"pure.json"}},
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--epsilon", "3",
+			"--delta", "0", "--out", "pure.json"}, exitOK, []string{"pure.json"}},
 		{[]string{"verify", "pure.json"}, exitOK, []string{"11.20"}},
-		{[]string{"evaluate", "model.json", "--verbose", "--data", "rank.csv", "--top", "3", "--exact-figures"}, exitOK, []string{"at 3"}},
-		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--epsilon", "3", "--out", "flat.json"}, exitOK, []string{"epsilon = 3"}},
-		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "nobody", "--out", "no.json"}, exitInput, []string{"nobody"}},
-		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--algorithm", "offpairc", "--out", "no.json"}, exitInput, []string{"query groups"}},
+		{[]string{"evaluate", "model.json", "--verbose", "--data", "rank.csv", "--top", "3", "--exact-figures"}, exitOK,
+			[]string{"at 3"}},
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--epsilon", "3", "--out", "flat.json"}, exitOK,
+			[]string{"epsilon = 3"}},
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "nobody", "--out", "no.json"},
+			exitInput, []string{"nobody"}},
+		{[]string{"train", "--data", "rank.csv", "--schema", "rank.yaml", "--group-column", "query", "--algorithm",
+			"offpairc", "--out", "no.json"}, exitInput, []string{"query groups"}},
 		{[]string{"plan", "-n", "60", "-d", "4", "--group-sizes", "10,20,31"}, exitInput, []string{"61"}},
 	})
 }
@@ -297,9 +317,11 @@ func TestRankingRoad(t *testing.T) {
 func TestPlanIsTheReportOfTrain(t *testing.T) {
 	dir := clinic(t, 300)
 	for _, algorithm := range []string{"dpgdsc", "offpairstrc", "offpairc", "auto"} {
-		flags := []string{"--schema", "patients.yaml", "--epsilon", "1.5", "--delta", "1e-6", "--algorithm", algorithm, "--json"}
+		flags := []string{"--schema", "patients.yaml", "--epsilon", "1.5", "--delta", "1e-6", "--algorithm",
+			algorithm, "--json"}
 		_, planned, errs := dyad(t, dir, append([]string{"plan", "-n", "300"}, flags...)...)
-		_, trained, errs2 := dyad(t, dir, append([]string{"train", "--data", "patients.csv", "--out", algorithm + ".json"}, flags...)...)
+		_, trained, errs2 := dyad(t, dir, append([]string{"train", "--data", "patients.csv", "--out", algorithm + ".json"},
+			flags...)...)
 		var plan map[string]any
 		var train struct{ Report map[string]any }
 		must.Do(t, json.Unmarshal([]byte(planned), &plan), "plan", errs)
@@ -345,7 +367,8 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 	}{
 		{train("text.csv", "patients.yaml"), exitInput, []string{"text.csv", "5"}},
 		{train("short.csv", "patients.yaml"), exitInput, []string{"short.csv", "9"}},
-		{append(train("patients.csv", "patients.yaml"), "--labels", "y.npy"), exitInput, []string{"only NPY and IDX data take a labels file"}},
+		{append(train("patients.csv", "patients.yaml"), "--labels", "y.npy"), exitInput,
+			[]string{"only NPY and IDX data take a labels file"}},
 		{train("empty.csv", "patients.yaml"), exitInput, []string{"empty.csv"}},
 		{train("missing.csv", "patients.yaml"), exitInput, []string{"missing.csv"}},
 		{train("patients.csv", "bad.yaml"), exitInput, []string{"bad.yaml", "colums"}},
@@ -355,7 +378,8 @@ func TestBadInputIsRefusedAndNothingCharged(t *testing.T) {
 		{train("patients.csv", "patients.yaml", "--delta", "1.5"), exitInput, []string{"delta"}},
 		{train("patients.csv", "patients.yaml", "--algorithm", "sgd"), exitInput, []string{"dpgdsc"}},
 		{train("patients.csv", "patients.yaml", "--algorithm", "offpairc", "--steps", "3"), exitInput, []string{"--steps"}},
-		{train("patients.csv", "patients.yaml", "--mode", "paper", "--algorithm", "offpairstrc"), exitInput, []string{"never takes a step", "sigma"}},
+		{train("patients.csv", "patients.yaml", "--mode", "paper", "--algorithm", "offpairstrc"), exitInput,
+			[]string{"never takes a step", "sigma"}},
 		{train("patients.csv", "patients.yaml", "--out", "exists.json"), exitInput, []string{"exists.json", "--force"}},
 		{train("patients.csv", "patients.yaml", "--out", "no/folder/m.json"), exitInput, []string{"no/folder"}},
 		{train("patients.csv", "patients.yaml", "--out", "folder", "--force"), exitInput, []string{"folder is a directory"}},
@@ -438,7 +462,8 @@ func TestAbsurdPlansAreRefused(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	for _, more := range [][]string{
-		{"--algorithm", "dpgdsc", "--steps", "100000000000"}, {"--algorithm", "dpgdsc", "--l2", "1e10"}, {"--algorithm", "dpgdsc", "--total-step", "1e300"},
+		{"--algorithm", "dpgdsc", "--steps", "100000000000"}, {"--algorithm", "dpgdsc", "--l2", "1e10"},
+		{"--algorithm", "dpgdsc", "--total-step", "1e300"},
 		{"--algorithm", "dpgdsc", "--step-size", "1e-300"},
 		{"--algorithm", "gradient-perturbation", "--steps", "100000000000"},
 		{"--algorithm", "dpgdc", "--l2", "0", "--total-step", "1e300"},
@@ -454,7 +479,8 @@ func TestReportsOnPrivateDataShowNoTime(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	dir := clinic(t, 100)
 	for _, public := range []bool{false, true} {
-		args := []string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--out", fmt.Sprint(public, ".json"), "--holdout", "0.3"}
+		args := []string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--out",
+			fmt.Sprint(public, ".json"), "--holdout", "0.3"}
 		if public {
 			args = append(args, "--public-data")
 		}
@@ -479,10 +505,12 @@ func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
 		text += fmt.Sprintf("%d,%d\n", i, max(0, 1-i/2))
 	}
 	write(t, dir, "x.csv", text)
-	write(t, dir, "x.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 40]}\n  - {name: y, role: label, positive: 1}\n")
+	write(t, dir, "x.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 40]}\n  - {name: y, "+
+		"role: label, positive: 1}\n")
 	warned := false
 	for seed := range 8 {
-		out := mustRun(t, dir, "train", "--data", "x.csv", "--schema", "x.yaml", "--holdout", "0.2", "--exact-figures", "--split-seed", fmt.Sprint(seed), "--out", fmt.Sprint(seed, ".json"))
+		out := mustRun(t, dir, "train", "--data", "x.csv", "--schema", "x.yaml", "--holdout", "0.2", "--exact-figures",
+			"--split-seed", fmt.Sprint(seed), "--out", fmt.Sprint(seed, ".json"))
 		warned = warned || strings.Contains(out, "no figures")
 	}
 	if !warned {
@@ -493,8 +521,10 @@ func TestHeldOutOfOneClassIsAWarning(t *testing.T) {
 func TestBudgetCapGivesExit3(t *testing.T) {
 	dir := clinic(t, 200)
 	schema := must.Get(dataset.LoadSchema(filepath.Join(dir, "patients.yaml")))(t)
-	ran(t, dir, "ledger", "init", schema.DataID, "--epsilon", "4", "--delta", "1e-6").exits(exitOK).prints("no run on ").lacks("before:")
-	ends(t, dir, exitOK, "before: at most epsilon = 4 at delta = 1e-06", "ledger", "init", schema.DataID, "--epsilon", "1", "--delta", "1e-5")
+	ran(t, dir, "ledger", "init", schema.DataID, "--epsilon", "4", "--delta",
+		"1e-6").exits(exitOK).prints("no run on ").lacks("before:")
+	ends(t, dir, exitOK, "before: at most epsilon = 4 at delta = 1e-06", "ledger", "init", schema.DataID, "--epsilon", "1",
+		"--delta", "1e-5")
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.9", "--delta", "1e-5"}
 	mustRun(t, dir, args...)
 	ends(t, dir, exitResource, "cap", append(args, "--out", "second.json")...)
@@ -509,7 +539,8 @@ func TestCancelledRunExits130(t *testing.T) {
 	t.Chdir(dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if code, _, errs := hooked(ctx, hooks{}, "train", "--data", "patients.csv", "--schema", "patients.yaml"); code != exitCancelled {
+	if code, _, errs := hooked(ctx, hooks{}, "train", "--data", "patients.csv", "--schema",
+		"patients.yaml"); code != exitCancelled {
 		t.Errorf("exit %d, want 130: %s", code, errs)
 	}
 }

@@ -45,9 +45,11 @@ func TestNewcomersMistakes(t *testing.T) {
 	write(t, dir, "unlabelled.csv", unlabelled.String())
 	write(t, dir, "other.csv", "Some \"text\" of\nanother, kind\n")
 	write(t, dir, "german.csv", "wert;y\n24,5;0\n31,25;1\n12,0;0\n18,5;1\n19,5;1\n")
-	write(t, dir, "american.csv", "x,share,day,y\n\"12,345\",45%,3/14/2024,0\n\"1,234,567\",12%,3/15/2024,1\n5,7%,4/16/2024,1\n7,8%,4/16/2024,1\n")
+	write(t, dir, "american.csv",
+		"x,share,day,y\n\"12,345\",45%,3/14/2024,0\n\"1,234,567\",12%,3/15/2024,1\n5,7%,4/16/2024,1\n7,8%,4/16/2024,1\n")
 	write(t, dir, "ambiguous.csv", "x;y\n1.234;0\n2.345;1\n3.456;0\n4.567;1\n")
-	write(t, dir, "sheet.xlsx", "PK\x03\x04"+strings.Repeat("\x00", 22)+"\x13\x00\x00\x00[Content_Types].xml xl/workbook.xml")
+	write(t, dir, "sheet.xlsx", "PK\x03\x04"+strings.Repeat("\x00", 22)+
+		"\x13\x00\x00\x00[Content_Types].xml xl/workbook.xml")
 	write(t, dir, "draft.yaml", "kept")
 	var wider strings.Builder
 	for _, l := range lines {
@@ -56,7 +58,8 @@ func TestNewcomersMistakes(t *testing.T) {
 		}
 	}
 	write(t, dir, "wider.csv", wider.String())
-	tolerant := strings.Replace(dataset.SyntheticClinicalYAML(), "public: true", "public: false\nmissing: {policy: middle}", 1)
+	tolerant := strings.Replace(dataset.SyntheticClinicalYAML(), "public: true",
+		"public: false\nmissing: {policy: middle}", 1)
 	write(t, dir, "tolerant.yaml", strings.Replace(tolerant, "data_id:", "data_id: tolerant #", 1))
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -78,46 +81,72 @@ func TestNewcomersMistakes(t *testing.T) {
 	}{
 		{14, "NaN", "train --data nan.csv --schema tolerant.yaml --out nan.json", exitOK, "model       nan.json"},
 		{19, "epsilon below 0", train + "--epsilon -1", exitInput, "--epsilon is -1, want a number above 0\n"},
-		{20, "epsilon of a million", train + "--epsilon 1e6 --out 20.json", exitOK, "warning: epsilon = 1e+06 protects little"},
-		{22, "delta above 1/n", train + "--delta 0.1 --out 22.json", exitInput, "delta is 0.1, which is above 1/n; such a delta allows a mechanism that sometimes publishes a whole record. To go on, repeat the command with --yes. No budget was charged"},
+		{20, "epsilon of a million", train + "--epsilon 1e6 --out 20.json", exitOK,
+			"warning: epsilon = 1e+06 protects little"},
+		{22, "delta above 1/n", train + "--delta 0.1 --out 22.json", exitInput,
+			"delta is 0.1, which is above 1/n; such a delta allows a mechanism that sometimes publishes a whole record. To go " +
+				"on, repeat the command with --yes. No budget was charged"},
 		{22, "delta near 1/n", train + "--delta 0.1 --yes --out 22.json", exitOK, "warning: delta = 0.1 is above 1/(10 n)"},
-		{24, "no folder for the model", train + "--out nowhere/m.json", exitInput, "cannot write to the folder of nowhere/m.json: this folder cannot be used; create it first"},
-		{28, "another file's data", "train --data other.csv --schema patients.yaml", exitInput, "other.csv: row 1: the first row has none of the column names of the schema"},
+		{24, "no folder for the model", train + "--out nowhere/m.json", exitInput,
+			"cannot write to the folder of nowhere/m.json: this folder cannot be used; create it first"},
+		{28, "another file's data", "train --data other.csv --schema patients.yaml", exitInput,
+			"other.csv: row 1: the first row has none of the column names of the schema"},
 		{32, "a value outside of its range", "train --data huge.csv --schema patients.yaml --out huge.json", exitOK, clamped},
 		{33, "decimal commas", "data schema german.csv", exitOK, `{name: "wert", range: [12, 31.25], from_data: true}`},
 		{34, "thousands", "data schema american.csv", exitOK, `{name: "x", range: [5, 1.234567e+06], from_data: true}`},
 		{34, "percent", "data schema american.csv", exitOK, `{name: "share", range: [7, 45], suffix: "%", from_data: true}`},
 		{34, "dates", "data schema american.csv", exitOK, `date: {format: "MM/DD/YYYY", from: 2024-03-14, to: 2024-04-16}`},
-		{34, "1.234, which can be two numbers", "data schema ambiguous.csv", exitInput, "say which by an answer with decimal"},
-		{36, "Latin-1, a name", "train --data latin-name.csv --schema patients.yaml", exitInput, "latin-name.csv: row 1, column 1: the file is not UTF-8; set csv.encoding: windows-1252"},
-		{36, "Latin-1, a value", "train --data latin-value.csv --schema patients.yaml", exitInput, "the file is not UTF-8; set csv.encoding: windows-1252"},
-		{37, "a damaged workbook", "data schema sheet.xlsx", exitInput, `the workbook is damaged, too large or not an Office Open XML file; save it as .xlsx again, or save the sheet as "CSV UTF-8"`},
-		{38, "a folder as data", "train --data . --schema patients.yaml", exitInput, "this folder lies inside a folder of data"},
+		{34, "1.234, which can be two numbers", "data schema ambiguous.csv", exitInput,
+			"say which by an answer with decimal"},
+		{36, "Latin-1, a name", "train --data latin-name.csv --schema patients.yaml", exitInput,
+			"latin-name.csv: row 1, column 1: the file is not UTF-8; set csv.encoding: windows-1252"},
+		{36, "Latin-1, a value", "train --data latin-value.csv --schema patients.yaml", exitInput,
+			"the file is not UTF-8; set csv.encoding: windows-1252"},
+		{37, "a damaged workbook", "data schema sheet.xlsx", exitInput,
+			`the workbook is damaged, too large or not an Office Open XML file; save it as .xlsx again, or save the sheet as "CSV UTF-8"`},
+		{38, "a folder as data", "train --data . --schema patients.yaml", exitInput,
+			"this folder lies inside a folder of data"},
 		{42, "epsilon in words", train + "--epsilon one", exitInput, "--epsilon is \"one\", want a number\n"},
-		{46, "a file by its place", "train patients.csv", exitInput, "dyad train takes the file patients.csv with a flag only, such as --data patients.csv"},
-		{47, "the command of another program", "fit --data patients.csv", exitInput, "there is no command fit; dyad train does that"},
-		{48, "no model", "predict --data patients.csv", exitInput, "dyad predict needs model; write this argument after the command, as in dyad predict MODEL"},
-		{50, "the draft is there", "data schema patients.csv --label outcome --out draft.yaml", exitInput, "draft.yaml exists; choose another name, or --force to replace it"},
-		{50, "the remedy works", "data schema patients.csv --label outcome --out draft.yaml --force", exitOK, "draft written to draft.yaml"},
+		{46, "a file by its place", "train patients.csv", exitInput,
+			"dyad train takes the file patients.csv only after a flag, such as --data patients.csv"},
+		{47, "the command of another program", "fit --data patients.csv", exitInput,
+			"there is no command fit; dyad train does that"},
+		{48, "no model", "predict --data patients.csv", exitInput,
+			"dyad predict needs model; write this argument after the command, as in dyad predict MODEL"},
+		{50, "the draft is there", "data schema patients.csv --label outcome --out draft.yaml", exitInput,
+			"draft.yaml exists; choose another name, or --force to replace it"},
+		{50, "the remedy works", "data schema patients.csv --label outcome --out draft.yaml --force", exitOK,
+			"draft written to draft.yaml"},
 		{51, "which class scores high", train + "--out 51.json", exitOK, "a high score means outcome = 1"},
-		{51, "which class scores high, of scores", "predict 51.json --data patients.csv --out 51.csv", exitOK, "a high score means outcome = 1"},
-		{52, "a name twice", "train --data twice.csv --schema patients.yaml", exitInput, "the header names this column twice; rename one"},
-		{55, "resume with another epsilon", train + "--data-id stopped --out stopped.json --epsilon 2 --resume " + run, exitInput,
-			"was charged for the guarantee (1, 1e-05)-differentially private (0.268052-GDP), but now it is (2, 1e-05)-differentially private"},
-		{61, "evaluate without labels", "evaluate 51.json --data unlabelled.csv --public-data", exitInput, `column "` + names[label] + `": the header lacks the label, which only dyad predict can do without; add the label, or`},
+		{51, "which class scores high, of scores", "predict 51.json --data patients.csv --out 51.csv", exitOK,
+			"a high score means outcome = 1"},
+		{52, "a name twice", "train --data twice.csv --schema patients.yaml", exitInput,
+			"the header names this column twice; rename one"},
+		{55, "resume with another epsilon", train + "--data-id stopped --out stopped.json --epsilon 2 --resume " +
+			run, exitInput,
+			"was charged for the guarantee (1, 1e-05)-differentially private (0.268052-GDP), but now it is (2, " +
+				"1e-05)-differentially private"},
+		{61, "evaluate without labels", "evaluate 51.json --data unlabelled.csv --public-data", exitInput, `column "` +
+			names[label] + `": the header lacks the label, which only dyad predict can do without; add the label, or`},
 		{0, "no value", "train --epsilon", exitInput, "--epsilon needs a value\n"},
-		{0, "a label that is not there", "data schema patients.csv --label died", exitInput, "there is no column \"died\" for the label; the columns are " + names[0] + ", "},
-		{0, "columns that the model does not know", "predict 51.json --data wider.csv --out wider-scores.csv", exitOK, "columns of wider.csv that the model does not know were ignored"},
-		{0, "those columns in training", "train --data wider.csv --schema patients.yaml --out wider.json", exitInput, "it has a name that the schema lacks"},
-		{0, "the next step works", "predict 51.json --data patients.csv --out more.csv", exitOK, "dyad evaluate 51.json --data FILE --epsilon E"},
+		{0, "a label that is not there", "data schema patients.csv --label died", exitInput,
+			"there is no column \"died\" for the label; the columns are " + names[0] + ", "},
+		{0, "columns that the model does not know", "predict 51.json --data wider.csv --out wider-scores.csv", exitOK,
+			"columns of wider.csv that the model does not know were ignored"},
+		{0, "those columns in training", "train --data wider.csv --schema patients.yaml --out wider.json", exitInput,
+			"it has a name that the schema lacks"},
+		{0, "the next step works", "predict 51.json --data patients.csv --out more.csv", exitOK,
+			"dyad evaluate 51.json --data FILE --epsilon E"},
 		{63, "n below 0", "plan -n -5", exitInput, "-n is -5, want a whole number above 0\n"},
 	} {
 		before, _ := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl"))
 		code, out, errs := dyad(t, dir, strings.Fields(c.args)...)
 		if code != c.code || !strings.Contains(out+errs, c.want) {
-			t.Errorf("%d, %s: dyad %s: exit %d, want %d and %q:\n%s%s", c.number, c.mistake, c.args, code, c.code, c.want, out, errs)
+			t.Errorf("%d, %s: dyad %s: exit %d, want %d and %q:\n%s%s", c.number, c.mistake, c.args, code, c.code,
+				c.want, out, errs)
 		}
-		if after, _ := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); code != exitOK && !bytes.Equal(before, after) {
+		if after, _ := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); code != exitOK &&
+			!bytes.Equal(before, after) {
 			t.Errorf("%d, %s: the ledger changed", c.number, c.mistake)
 		}
 	}
@@ -135,20 +164,24 @@ func TestWarnedBeforeTheCharge(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"train --data patients.csv --schema patients.yaml --delta 0.1 --yes --out delta.json", "delta = 0.1 is above"},
 		{"train --data patients.csv --schema drafted.yaml --out bounds.json", "BOUNDS NOT PRIVATE"},
-		{"pairs train --data patients.csv --schema drafted.yaml --tuple 4 --loss triplet --out triplet.json", "BOUNDS NOT PRIVATE"},
+		{"pairs train --data patients.csv --schema drafted.yaml --tuple 4 --loss triplet --out triplet.json",
+			"BOUNDS NOT PRIVATE"},
 		{"evaluate delta.json --data patients.csv --epsilon 1 --delta 0.2", "delta = 0.2 is above"},
 	} {
 		told := ""
 		var out, errs bytes.Buffer
-		code := runHooked(context.Background(), strings.Fields(c.args), strings.NewReader(""), &out, &errs, reach("charged", func() { told = errs.String() }))
+		code := runHooked(context.Background(), strings.Fields(c.args), strings.NewReader(""), &out, &errs,
+			reach("charged", func() { told = errs.String() }))
 		if code != exitOK || strings.Count(told, c.want) != 1 {
 			t.Errorf("dyad %s: exit %d; before the charge it said %q, want %q", c.args, code, told, c.want)
 		}
-		if bounds := strings.HasPrefix(c.want, "BOUNDS"); bounds != strings.Contains(out.String(), "guarantee   BOUNDS NOT PRIVATE") {
+		if bounds := strings.HasPrefix(c.want, "BOUNDS"); bounds != strings.Contains(out.String(),
+			"guarantee   BOUNDS NOT PRIVATE") {
 			t.Errorf("dyad %s: the guarantee is %s", c.args, out.String())
 		}
 	}
-	ran(t, dir, "ledger", "show", "--delta", "1e-6").exits(exitOK).prints("moments: (1, 0.1)-differentially private", "at delta 1e-06").counts(2, "RANGES FROM THE DATA: this guarantee does not hold")
+	ran(t, dir, "ledger", "show", "--delta", "1e-6").exits(exitOK).prints("moments: (1, 0.1)-differentially private",
+		"at delta 1e-06").counts(2, "RANGES FROM THE DATA: this guarantee does not hold")
 }
 
 // TestBriefReports: without --verbose a command prints a line about what was made, the guarantee
@@ -169,7 +202,8 @@ func TestBriefReports(t *testing.T) {
 		{"evaluate m.json --data patients.csv --epsilon 1 --out figures.json", 3, "assumes: "},
 		{"evaluate m.json --data patients.csv --exact-figures", 3, "accuracy"},
 		{"predict m.json --data patients.csv --out scores.csv", 3, ""},
-		{"search --candidates settings.yaml --data patients.csv --schema patients.yaml --road compose --out chosen.json", 3, "assumes: "},
+		{"search --candidates settings.yaml --data patients.csv --schema patients.yaml --road compose --out chosen.json",
+			3, "assumes: "},
 	} {
 		for _, verbose := range []bool{false, true} {
 			args := strings.Fields(c.args)
@@ -184,10 +218,12 @@ func TestBriefReports(t *testing.T) {
 			if code != exitOK || !strings.Contains(out, "guarantee ") {
 				t.Fatalf("dyad %v: exit %d: %s%s", args, code, out, errs)
 			}
-			if !verbose && (lines > c.lines || c.full != "" && strings.Contains(out, c.full) || strings.Contains(out+errs, "CUDA")) || verbose && !strings.Contains(out, c.full) {
+			if !verbose && (lines > c.lines || c.full != "" && strings.Contains(out, c.full) ||
+				strings.Contains(out+errs, "CUDA")) || verbose && !strings.Contains(out, c.full) {
 				t.Errorf("dyad %v: %d lines:\n%s%s", args, lines, out, errs)
 			}
-			if private := !strings.Contains(c.args, "public") && !strings.Contains(c.args, "exact"); !verbose && private && !regexp.MustCompile(`epsilon = 1, delta = \S+ for one record: .* at most \d+ % success`).MatchString(out) {
+			if private := !strings.Contains(c.args, "public") && !strings.Contains(c.args, "exact"); !verbose && private &&
+				!regexp.MustCompile(`epsilon = 1, delta = \S+ for one record: .* at most \d+ % success`).MatchString(out) {
 				t.Errorf("dyad %v: no guarantee in words: %s", args, out)
 			}
 		}

@@ -17,7 +17,7 @@ type networkFlags struct {
 	Compare    string  `needs:"model=mlp|model=FILE" name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive (with its own loss). Default: cosine."`
 	Clip       float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C" help:"Public clipping norm of the network's Jacobian at each record. Default: sqrt(H/2) for H inputs of the last layer."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer starts with. Default: 2."`
-	InitSeed   uint64  `needs:"model=mlp|model=FILE" placeholder:"SEED" help:"Public seed of the start of a network. Default: 0."`
+	InitSeed   uint64  `needs:"model=mlp|model=FILE" placeholder:"SEED" help:"Public seed of the initial weights. Default: 0."`
 	Init       string  `needs:"model=mlp|model=FILE" placeholder:"MODEL" help:"Model file whose weights are the start of a network. It must come from public data or have a guarantee; the report says which."`
 
 	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"Steps of gradient-perturbation and subsampled-descent: plain, momentum, or adam with a correction for noise. Default: plain, or adam with a network."`

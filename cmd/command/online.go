@@ -357,7 +357,8 @@ func (o *onlineRun) newRegret() (*experiment.Regret, error) {
 		return nil, badInput("the figure of --regret has no guarantee; use --regret only for public records " +
 			"(--public-data)")
 	case o.Records > most:
-		return nil, badInput("--regret would take too long; with %d parameters, --records may be at most %d, not %d", parameters, most, o.Records)
+		return nil, badInput("--regret would take too long; with %d parameters, --records may be at most %d, not %d",
+			parameters, most, o.Records)
 	}
 	return experiment.NewRegret(o.plan), nil
 }

@@ -11,7 +11,7 @@ import (
 
 type pairsInspectCmd struct {
 	pairSource
-	Loss      string  `default:"contrastive" enum:"contrastive,bradley-terry" help:"As in train. The loss tells what the labels mean."`
+	Loss      string  `default:"contrastive" enum:"contrastive,bradley-terry" help:"As in train. The loss sets the meaning of labels."`
 	DegreeCap int     `positive:"" placeholder:"D"`
 	Density   float64 `positive:"" placeholder:"F"`
 	PairSeed  uint64  `default:"1"`

@@ -15,16 +15,19 @@ func TestSoftmaxRoad(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	for name, flags := range map[string][]string{
 		"linear": {"--loss", "infonce", "--rows", "3", "--epsilon", "4"},
-		"mlp":    {"--loss", "ntxent", "--temperature", "2", "--model", "mlp", "--hidden", "4", "--rows", "3", "--init-seed", "5"},
+		"mlp": {"--loss", "ntxent", "--temperature", "2", "--model", "mlp", "--hidden", "4", "--rows", "3",
+			"--init-seed", "5"},
 		"listed": {"--loss", "infonce", "--sampling", "poisson", "--batch", "60", "--unit", "group", "--kappa", "2"},
 	} {
 		dir := clinic(t, 200)
 		drawn := append([]string{"--density", "1", "--degree-cap", "4"}, flags...)
-		train := decoded[pairsTrainResult](t, dir, append([]string{"--json"}, tuplesTrain(append(drawn, "--out", "m.json")...)...)...)
+		train := decoded[pairsTrainResult](t, dir, append([]string{"--json"},
+			tuplesTrain(append(drawn, "--out", "m.json")...)...)...)
 		if train.Run == "" || train.Spent.Runs != 1 || !strings.Contains(train.Report.Guarantee.Derivation, "batch-softmax") {
 			t.Errorf("%s: %+v", name, train)
 		}
-		plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, drawn...)...)
+		plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema",
+			"patients.yaml"}, drawn...)...)
 		train.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
 		a := withoutRecipe(t, train.Report)
 		b := withoutRecipe(t, plan)
@@ -32,11 +35,13 @@ func TestSoftmaxRoad(t *testing.T) {
 			t.Errorf("%s: train says\n%s\nplan says\n%s", name, a, b)
 		}
 		m, err := readModel(filepath.Join(dir, "m.json"))
-		if err != nil || m.Network == nil || m.Format != "dyad-model/2" || m.Network.Compare != "cosine" || m.PairLoss.Name != flags[1] || m.PairLoss.Temperature == 0 || (name == "mlp") != (len(m.Network.Hidden) == 1) {
+		if err != nil || m.Network == nil || m.Format != "dyad-model/2" || m.Network.Compare != "cosine" ||
+			m.PairLoss.Name != flags[1] || m.PairLoss.Temperature == 0 || (name == "mlp") != (len(m.Network.Hidden) == 1) {
 			t.Errorf("%s: %v: %+v", name, err, m)
 		}
 		mustRun(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv")
-		ends(t, dir, exitOK, "3-NN", "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
+		ends(t, dir, exitOK, "3-NN", "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv",
+			"--exact-figures")
 		// The next run starts from this model, by the same flags of a network.
 		mustRun(t, dir, tuplesTrain(append(drawn, "--init", "m.json", "--out", "n.json")...)...)
 	}
@@ -81,7 +86,8 @@ func TestSoftmaxAudit(t *testing.T) {
 			Move  float64 `json:"move_to_certificate"`
 			Holds bool    `json:"holds"`
 		}
-		ran(t, dir, "--json", "audit", "pairs", "-n", "16", "-d", "3", "--kappa", "1", "--pairs", "8", "--loss", loss, "--rows", "2", "--batch", "8", "--epochs", "1", "--runs", "200").exits(exitOK).decode(&r)
+		ran(t, dir, "--json", "audit", "pairs", "-n", "16", "-d", "3", "--kappa", "1", "--pairs", "8", "--loss", loss,
+			"--rows", "2", "--batch", "8", "--epochs", "1", "--runs", "200").exits(exitOK).decode(&r)
 		if !r.Holds || !(r.Move > 0.1 && r.Move <= 1) {
 			t.Errorf("%+v", r)
 		}

@@ -46,11 +46,14 @@ func people(t *testing.T, dir string) {
 	write(t, dir, "people.csv", records.String())
 	write(t, dir, "pairs.csv", likeness.String())
 	write(t, dir, "preferences.csv", preferences.String())
-	write(t, dir, "people.yaml", "data_id: people\ncsv: {header: true}\ncolumns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1}\n")
+	write(t, dir, "people.yaml",
+		"data_id: people\ncsv: {header: true}\ncolumns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - "+
+			"{name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1}\n")
 }
 
 func pairsTrain(source string, more ...string) []string {
-	return append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", source, "--verbose"}, more...)
+	return append([]string{"pairs", "train", "--data", "people.csv", "--schema", "people.yaml", "--pairs", source,
+		"--verbose"}, more...)
 }
 
 // From a file of preferences to scores that rank as they say, on public data; a private
@@ -58,7 +61,9 @@ func pairsTrain(source string, more ...string) []string {
 func TestPreferencesRoad(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir)
-	ran(t, dir, pairsTrain("preferences.csv", "--loss", "bradley-terry", "--mode", "nonprivate", "--public-data", "--step-size", "10", "--epochs", "30", "--out", "m.json")...).exits(exitOK).prints("dyad predict m.json").without("state")
+	ran(t, dir, pairsTrain("preferences.csv", "--loss", "bradley-terry", "--mode", "nonprivate", "--public-data",
+		"--step-size", "10", "--epochs", "30", "--out",
+		"m.json")...).exits(exitOK).prints("dyad predict m.json").without("state")
 	var scores struct {
 		IDs    []string
 		Scores []float64
@@ -79,7 +84,8 @@ func TestPreferencesRoad(t *testing.T) {
 	if float64(right) < 0.9*float64(all) {
 		t.Errorf("only %d of %d preferences are ranked right", right, all)
 	}
-	r := decoded[pairsTrainResult](t, dir, append([]string{"--json"}, pairsTrain("preferences.csv", "--loss", "bradley-terry", "--kappa", "2")...)...)
+	r := decoded[pairsTrainResult](t, dir, append([]string{"--json"},
+		pairsTrain("preferences.csv", "--loss", "bradley-terry", "--kappa", "2")...)...)
 	if r.Run == "" || r.Spent.Runs != 1 || r.Guarantee.Epsilon > 1 || r.Seconds != 0 {
 		t.Fatalf("%+v", r)
 	}
@@ -94,9 +100,11 @@ func TestPreferencesRoad(t *testing.T) {
 func TestPairMomentsRoad(t *testing.T) {
 	dir := clinic(t, 200)
 	flags := []string{"--density", "2", "--degree-cap", "6", "--epsilon", "2", "--method", "moments"}
-	train := append([]string{"--json", "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "1"}, flags...)
+	train := append([]string{"--json", "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed",
+		"1"}, flags...)
 	trained := decoded[pairsTrainResult](t, dir, train...)
-	plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, flags...)...)
+	plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema",
+		"patients.yaml"}, flags...)...)
 	trained.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
 	a := withoutRecipe(t, trained.Report)
 	if b := withoutRecipe(t, plan); a != b {
@@ -106,10 +114,13 @@ func TestPairMomentsRoad(t *testing.T) {
 	if err != nil || m.Pairs == nil || m.Pairs.Word("method") != "moments" || m.Task != taskMetric {
 		t.Errorf("the model lacks its report: %v", err)
 	}
-	ends(t, dir, exitOK, "3-NN", "evaluate", "pairs.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
+	ends(t, dir, exitOK, "3-NN", "evaluate", "pairs.json", "--data", "patients.csv", "--neighbours", "patients.csv",
+		"--exact-figures")
 	for _, c := range [][2]string{
-		{"--epochs=3", "leave out batches"}, {"--step-size=2", "leave out batches"}, {"--sampling=poisson", "leave out batches"}, {"--shrink", "leave out batches"},
-		{"--device=cuda:0", "moments of pairs on the CPU"}, {"--rows=99", "at most"}, {"--mode=paper", "no noise for method moments"}, {"--noise=laplace", "K-norm"},
+		{"--epochs=3", "leave out batches"}, {"--step-size=2", "leave out batches"},
+		{"--sampling=poisson", "leave out batches"}, {"--shrink", "leave out batches"},
+		{"--device=cuda:0", "moments of pairs on the CPU"}, {"--rows=99", "at most"},
+		{"--mode=paper", "no noise for method moments"}, {"--noise=laplace", "K-norm"},
 	} {
 		args := append(slices.Clone(train), "--out", "other.json", c[0])
 		ends(t, dir, exitInput, c[1], args...)
@@ -121,9 +132,11 @@ func TestPairMomentsRoad(t *testing.T) {
 func TestPairsPlanIsTheReportOfTrain(t *testing.T) {
 	dir := clinic(t, 200)
 	flags := []string{"--density", "2", "--degree-cap", "6", "--epsilon", "2"}
-	train := decoded[pairsTrainResult](t, dir, append([]string{"--json", "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--seed", "1"}, flags...)...)
+	train := decoded[pairsTrainResult](t, dir, append([]string{"--json", "pairs", "train", "--data", "patients.csv",
+		"--schema", "patients.yaml", "--seed", "1"}, flags...)...)
 	for _, unit := range []string{"individual", "group"} {
-		plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml", "--unit", unit}, flags...)...)
+		plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema",
+			"patients.yaml", "--unit", unit}, flags...)...)
 		train.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
 		a := withoutRecipe(t, train.Report)
 		b := withoutRecipe(t, plan)
@@ -148,7 +161,8 @@ func TestPairsOnPublicData(t *testing.T) {
 	} {
 		args := append(pairsTrain("pairs.csv", "--public-data", "--force"), strings.Fields(c.flags)...)
 		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK || !strings.Contains(out, c.want) || (c.want == "") == strings.Contains(out, "On private data this run would be") || strings.Contains(out, "epsilon = 0") {
+		if code != exitOK || !strings.Contains(out, c.want) ||
+			(c.want == "") == strings.Contains(out, "On private data this run would be") || strings.Contains(out, "epsilon = 0") {
 			t.Errorf("%s: exit %d, want %q: %s%s", c.flags, code, c.want, errs, out)
 		}
 	}
@@ -159,7 +173,8 @@ func TestPairsOnPublicData(t *testing.T) {
 func TestPairsNeedNoLabelColumn(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir)
-	const columns = "columns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n"
+	const columns = "columns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - {name: score, " +
+		"range: [0, 1]}\n"
 	write(t, dir, "plain.yaml", "data_id: people\ncsv: {header: true}\n"+columns)
 	write(t, dir, "bare.yaml", "data_id: people\n"+columns)
 	text := must.Get(os.ReadFile(filepath.Join(dir, "people.csv")))(t)
@@ -167,7 +182,8 @@ func TestPairsNeedNoLabelColumn(t *testing.T) {
 	write(t, dir, "bare.csv", bare)
 	var first []byte
 	for _, c := range [][2]string{{"people.csv", "people.yaml"}, {"people.csv", "plain.yaml"}, {"bare.csv", "bare.yaml"}} {
-		mustRun(t, dir, "pairs", "train", "--data", c[0], "--schema", c[1], "--pairs", "pairs.csv", "--kappa", "2", "--public-data", "--seed", "1", "--force", "--out", "m.json")
+		mustRun(t, dir, "pairs", "train", "--data", c[0], "--schema", c[1], "--pairs", "pairs.csv", "--kappa", "2",
+			"--public-data", "--seed", "1", "--force", "--out", "m.json")
 		m := must.Get(readModel(filepath.Join(dir, "m.json")))(t)
 		weights, _ := json.Marshal(m.Weights)
 		if first == nil {
@@ -199,21 +215,27 @@ func TestDrawnPairsSayThatRowsWereLeftOut(t *testing.T) {
 		fmt.Fprintf(&records, "p%d,%d,0.%d,%d\n", i, i%2, i, i%3)
 	}
 	write(t, dir, "three.csv", records.String())
-	schema := "data_id: people\ncsv: {header: true}\ncolumns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1, negative: 0, others: drop}\n"
+	schema := "data_id: people\ncsv: {header: true}\ncolumns:\n  - {name: id, role: id}\n  - {name: kind, range: [0, " +
+		"1]}\n  - {name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1, negative: 0, others: drop}\n"
 	write(t, dir, "drop.yaml", schema)
 	const says = "the others were left out, so a record is replaced by one of these classes"
 	for _, args := range [][]string{
 		{"train", "--verbose", "--data", "three.csv", "--schema", "drop.yaml", "--out", "t.json"},
-		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--out", "a.json", "--verbose"},
-		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--method", "input", "--out", "b.json", "--verbose"},
-		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--sampling", "poisson", "--batch", "10", "--out", "c.json", "--verbose"},
+		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--out",
+			"a.json", "--verbose"},
+		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3", "--method",
+			"input", "--out", "b.json", "--verbose"},
+		{"pairs", "train", "--data", "three.csv", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3",
+			"--sampling", "poisson", "--batch", "10", "--out", "c.json", "--verbose"},
 		{"pairs", "plan", "-n", "40", "--schema", "drop.yaml", "--density", "1", "--degree-cap", "3"},
 	} {
-		if code, out, errs := dyad(t, dir, args...); code != exitOK || !strings.Contains(strings.Join(strings.Fields(out), " "), says) {
+		if code, out, errs := dyad(t, dir, args...); code != exitOK ||
+			!strings.Contains(strings.Join(strings.Fields(out), " "), says) {
 			t.Errorf("%v: exit %d, the report lacks %q: %s%s", args, code, says, out, errs)
 		}
 	}
-	ran(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "drop.yaml", "--pairs", "pairs.csv", "--kappa", "2", "--out", "d.json").exits(exitOK).lacks("left out")
+	ran(t, dir, "pairs", "train", "--data", "people.csv", "--schema", "drop.yaml", "--pairs", "pairs.csv", "--kappa", "2",
+		"--out", "d.json").exits(exitOK).lacks("left out")
 }
 
 func TestPairsInspect(t *testing.T) {
@@ -221,7 +243,8 @@ func TestPairsInspect(t *testing.T) {
 	people(t, dir)
 	inspect := []string{"pairs", "inspect", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv"}
 	code, out, errs := dyad(t, dir, inspect...)
-	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "do not set the noise by this kappa", "kappa       2; kappa' = 2"} {
+	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "do not set the noise by this kappa",
+		"kappa       2; kappa' = 2"} {
 		if code != exitOK || !strings.Contains(out, want) { // i to i + 7 mod 60 is one cycle
 			t.Errorf("exit %d: the output lacks %q: %s%s", code, want, out, errs)
 		}
@@ -235,13 +258,17 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 	people(t, dir)
 	const head = "first,second,label\np0,p1,similar\n"
 	files := map[string]string{
-		"twice.csv": head + "p1,p0,similar\n", "contra.csv": head + "p1,p0,dissimilar\n", "self.csv": head + "p5,p5,similar\n",
-		"unknown.csv": head + "p0,s3cret,similar\n", "label.csv": head + "p3,p4,s3cret\n", "star.csv": head + "p0,p2,similar\np0,p3,similar\n",
+		"twice.csv": head + "p1,p0,similar\n", "contra.csv": head + "p1,p0,dissimilar\n", "self.csv": head +
+			"p5,p5,similar\n",
+		"unknown.csv": head + "p0,s3cret,similar\n", "label.csv": head + "p3,p4,s3cret\n", "star.csv": head +
+			"p0,p2,similar\np0,p3,similar\n",
 	}
 	for name, text := range files {
 		write(t, dir, name, text)
 	}
-	write(t, dir, "noid.yaml", "data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: id, role: ignore}\n  - {name: kind, range: [0, 1]}\n  - {name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1}\n")
+	write(t, dir, "noid.yaml",
+		"data_id: x\ncsv: {header: true}\ncolumns:\n  - {name: id, role: ignore}\n  - {name: kind, range: [0, 1]}\n  - "+
+			"{name: score, range: [0, 1]}\n  - {name: outcome, role: label, positive: 1}\n")
 	noID := pairsTrain("pairs.csv", "--kappa", "2")
 	noID[5] = "noid.yaml"
 	for _, c := range []struct {
@@ -260,7 +287,8 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 		{pairsTrain("pairs.csv", "--kappa", "2", "--density", "2"), []string{"exactly one source"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--label-values", "a"), []string{"want 2"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--pair-columns", "a,b"), []string{"want 3"}},
-		{pairsTrain("pairs.csv", "--kappa", "2", "--out", "pairs.csv"), []string{"the ending of this file name stands for CSV"}},
+		{pairsTrain("pairs.csv", "--kappa", "2", "--out", "pairs.csv"),
+			[]string{"the ending of this file name stands for CSV"}},
 		{noID, []string{"role: id"}},
 	} {
 		code, out, errs := dyad(t, dir, c.args...)

@@ -27,8 +27,10 @@ func TestTuplesRoad(t *testing.T) {
 		"npair":       {"--tuple", "6", "--loss", "npair", "--delta", "0"},
 		"contrastive": {"--tuple", "2", "--batch", "20"},
 		"all pairs":   {"--all-pairs", "--epochs", "3"},
-		"mlp":         {"--tuple", "4", "--loss", "npair", "--model", "mlp", "--hidden", "4", "--rows", "3", "--epochs", "10"},
-		"mlp, linear": {"--tuple", "4", "--loss", "triplet", "--model", "mlp", "--hidden", "0", "--similarity", "distance", "--epochs", "10", "--delta", "0"},
+		"mlp": {"--tuple", "4", "--loss", "npair", "--model", "mlp", "--hidden", "4", "--rows", "3",
+			"--epochs", "10"},
+		"mlp, linear": {"--tuple", "4", "--loss", "triplet", "--model", "mlp", "--hidden", "0", "--similarity", "distance",
+			"--epochs", "10", "--delta", "0"},
 	} {
 		dir := clinic(t, 200)
 		code, out, errs := dyad(t, dir, append([]string{"--json"}, tuplesTrain(append(flags, "--out", "m.json")...)...)...)
@@ -39,7 +41,8 @@ func TestTuplesRoad(t *testing.T) {
 		if train.Run == "" || train.Spent.Runs != 1 || train.Seconds != 0 || train.Guarantee.Unit != "one record" {
 			t.Errorf("%s: %+v", name, train)
 		}
-		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"}, flags...)...)
+		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"},
+			flags...)...)
 		var plan algorithms.Report
 		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
 			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
@@ -53,7 +56,8 @@ func TestTuplesRoad(t *testing.T) {
 		// The unit is that of dyad train: both runs have one total.
 		ends(t, dir, exitOK, "2 runs", "train", "--data", "patients.csv", "--schema", "patients.yaml")
 		mustRun(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv")
-		code, out, errs = dyad(t, dir, "evaluate", "m.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
+		code, out, errs = dyad(t, dir, "evaluate", "m.json", "--verbose", "--data", "patients.csv", "--neighbours",
+			"patients.csv", "--exact-figures")
 		word, _, _ := strings.Cut(name, " ")
 		if word == "all" {
 			word = "contrastive"
@@ -69,11 +73,13 @@ func TestTuplesRoad(t *testing.T) {
 // the contrastive loss over all pairs, from the distances of the mapped records.
 func TestEvaluatePrintsTheLossOfTheModel(t *testing.T) {
 	dir := clinic(t, 120)
-	mustRun(t, dir, tuplesTrain("--density", "2", "--degree-cap", "6", "--margin", "0.7", "--mode", "nonprivate", "--public-data", "--out", "m.json")...)
+	mustRun(t, dir, tuplesTrain("--density", "2", "--degree-cap", "6", "--margin", "0.7", "--mode", "nonprivate",
+		"--public-data", "--out", "m.json")...)
 	m := must.Get(readModel(filepath.Join(dir, "m.json")))(t)
 	data := must.Get(dataset.Load(filepath.Join(dir, "patients.csv"), m.Encoder.Schema(), dataset.Options{}))(t)
 	evaluated := func() evaluation {
-		e := decoded[evaluation](t, dir, "--json", "evaluate", "m.json", "--data", "patients.csv", "--neighbours", "patients.csv", "--exact-figures")
+		e := decoded[evaluation](t, dir, "--json", "evaluate", "m.json", "--data", "patients.csv", "--neighbours",
+			"patients.csv", "--exact-figures")
 		return e
 	}
 	e := evaluated()
@@ -152,10 +158,12 @@ func TestTupleFlagsAreRefused(t *testing.T) {
 // another one of its shape.
 func TestNetworksOfTuples(t *testing.T) {
 	dir := clinic(t, 60)
-	network := []string{"--tuple", "4", "--loss", "npair", "--model", "mlp", "--hidden", "3", "--rows", "2", "--epochs", "2"}
+	network := []string{"--tuple", "4", "--loss", "npair", "--model", "mlp", "--hidden", "3", "--rows", "2",
+		"--epochs", "2"}
 	mustRun(t, dir, tuplesTrain(append(network, "--out", "m.json")...)...)
 	m, err := readModel(filepath.Join(dir, "m.json"))
-	if err != nil || m.Network == nil || m.Format != "dyad-model/2" || m.Network.Dim != 2 || m.Network.Clip != 0 || m.PairLoss.Name != lossNPair {
+	if err != nil || m.Network == nil || m.Format != "dyad-model/2" || m.Network.Dim != 2 || m.Network.Clip != 0 ||
+		m.PairLoss.Name != lossNPair {
 		t.Fatalf("%v: %+v", err, m)
 	}
 	for says, args := range map[string][]string{
@@ -163,7 +171,8 @@ func TestNetworksOfTuples(t *testing.T) {
 		"--task metric":                    {"--all-pairs", "--model", "mlp"},
 		"for --model mlp":                  {"--tuple", "4", "--loss", "triplet", "--hidden", "3"},
 		"at most 64":                       {"--tuple", "65", "--model", "mlp"},
-		"a network with the same features": {"--tuple", "4", "--model", "mlp", "--hidden", "5", "--rows", "2", "--init", "m.json"},
+		"a network with the same features": {"--tuple", "4", "--model", "mlp", "--hidden", "5", "--rows", "2",
+			"--init", "m.json"},
 	} {
 		n := 60
 		if says == "at most 64" {
@@ -177,5 +186,6 @@ func TestNetworksOfTuples(t *testing.T) {
 			t.Errorf("%v: charged: %s", args, out)
 		}
 	}
-	ends(t, dir, exitOK, "has a guarantee of its own", tuplesTrain(append(network, "--init", "m.json", "--verbose", "--out", "more.json")...)...)
+	ends(t, dir, exitOK, "has a guarantee of its own",
+		tuplesTrain(append(network, "--init", "m.json", "--verbose", "--out", "more.json")...)...)
 }

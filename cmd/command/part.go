@@ -11,7 +11,7 @@ import (
 
 // partFlag is the flag for carrying out a part of many runs, for job arrays.
 type partFlag struct {
-	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Make only part I of N, from 1, in a file of its own. auto/N takes I from the job array of Slurm (tasks from 1) or Kubernetes (indexes from 0). auto alone is for Slurm tasks 1 to N."`
+	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Run only part I (1 to N), and write a separate file. auto/N takes I from the job array: Slurm tasks count from 1, Kubernetes indexes from 0. auto alone is for Slurm tasks 1 to N."`
 	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Join parts instead of running: files, a folder or a pattern. With the same flags, the result is that of one run."`
 }
 
@@ -53,7 +53,8 @@ func (f partFlag) given() (part, parts int, err error) {
 		why = "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; write the part as I/N"
 	}
 	if why == "" && (err != nil || part < 1 || part > parts) {
-		why = fmt.Sprintf("part %d of %d does not exist; number parts from 1 (in Slurm: sbatch --array=1-%d)", part, parts, max(parts, 1))
+		why = fmt.Sprintf("part %d of %d does not exist; number parts from 1 (in Slurm: sbatch --array=1-%d)", part,
+			parts, max(parts, 1))
 	}
 	if why != "" {
 		return 0, 0, badInput("--part %s: %s", f.Part, why)

@@ -11,7 +11,7 @@ const defaultBuffer = 1000
 // streamFlags are the flags of online algorithms.
 type streamFlags struct {
 	Every     int  `positive:"" default:"1" placeholder:"K" help:"New records per update and release of an online algorithm."`
-	Buffer    int  `default:"1000" help:"Earlier records that an online algorithm pairs with a new record. 0: all, kept in memory."`
+	Buffer    int  `default:"1000" help:"How many earlier records an online algorithm pairs with a new record. 0: all, kept in memory."`
 	Reservoir bool `help:"Keep a uniform sample of all earlier records in the buffer, not the last records."`
 	PerClass  bool `help:"Keep the last BUFFER/2 records with a positive label and the last BUFFER/2 others."`
 	BurnIn    int  `positive:"" placeholder:"T1" help:"Number of first records that only fill the buffer. Default: K."`

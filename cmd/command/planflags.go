@@ -46,10 +46,10 @@ type budgetFlags struct {
 type problemFlags struct {
 	Task     string   `default:"auc" enum:"auc,metric" help:"auc: linear scores that rank positives above negatives; metric: a Mahalanobis metric in which equal labels are close."`
 	L2       *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, but 3/n for projected-gradient with --task auc, and 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent."`
-	Radius   float64  `positive:"" xor:"radius" placeholder:"R" help:"Public radius of the ball that contains w. Default: 1 for --task metric, else the public rule."`
+	Radius   float64  `positive:"" xor:"radius" placeholder:"R" help:"Public radius of the ball that contains w. Default: 1 for --task metric, else by a public rule."`
 	Steps    int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
-	Ridge    float64  `positive:"" placeholder:"M" help:"Ridge of moments, in multiples of the noise of the second moments. Default: the public rule."`
+	Ridge    float64  `positive:"" placeholder:"M" help:"Ridge of moments, in multiples of the noise of the second moments. Default: by a public rule."`
 	lossFlags
 	ownFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`

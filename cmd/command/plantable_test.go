@@ -22,7 +22,8 @@ func sigma(t *testing.T, args ...string) float64 {
 	if code == exitOK {
 		var r algorithms.Report
 		must.Do(t, json.Unmarshal([]byte(out), &r))
-		if r.Word("constants_origin") != "asserted by the user" || !strings.Contains(strings.Join(r.Guarantee.Assumptions, " "), "asserted by the user") {
+		if r.Word("constants_origin") != "asserted by the user" ||
+			!strings.Contains(strings.Join(r.Guarantee.Assumptions, " "), "asserted by the user") {
 			t.Fatalf("plan %v does not say that the constants are asserted:\n%s", args, out)
 		}
 		return r.Number("sigma")
@@ -69,7 +70,8 @@ func TestPlanTable(t *testing.T) {
 			continue // arithmetic on one goroutine
 		}
 		base := func(algorithm string, dg, alpha float64, more ...string) []string {
-			return append([]string{"-n", fmt.Sprint(r.n), "-d", "8", "--algorithm", algorithm, "--epsilon", "1", "--delta", fmt.Sprint(1 / float64(r.n)),
+			return append([]string{"-n", fmt.Sprint(r.n), "-d", "8", "--algorithm", algorithm, "--epsilon", "1", "--delta",
+				fmt.Sprint(1 / float64(r.n)),
 				"--G", "4", "--L", "4", "--Dg", fmt.Sprint(dg), "--radius-diameter", "2", "--alpha", fmt.Sprint(alpha)}, more...)
 		}
 		limit := base("dpgdsc", 4, r.alpha, "--step-size", "0.3", "--steps", "1000000")
@@ -89,7 +91,8 @@ func TestPlanTable(t *testing.T) {
 		if agree(sigma(t, base("offpairc", 4.04, 0, "--H", "1")...), r.columns[2]) {
 			t.Error("the comparison does not see 1 % of Dg")
 		}
-		if r.alpha == .1 && r.n > 64 && agree(sigma(t, base("dpgdsc", 4, r.alpha, "--step-size", "0.3", "--steps", "150")...), r.columns[4]) {
+		if r.alpha == .1 && r.n > 64 && agree(sigma(t, base("dpgdsc", 4, r.alpha, "--step-size", "0.3", "--steps", "150")...),
+			r.columns[4]) {
 			t.Error("the comparison does not see a finite number of steps")
 		}
 	}
@@ -139,7 +142,8 @@ func TestCompareJSON(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	ranking := func(args ...string) (c algorithms.Comparison) {
 		t.Helper()
-		ran(t, t.TempDir(), append([]string{"--json", "plan", "compare", "-n", "400", "-d", "5"}, args...)...).exits(exitOK).decode(&c)
+		ran(t, t.TempDir(), append([]string{"--json", "plan", "compare", "-n", "400", "-d", "5"},
+			args...)...).exits(exitOK).decode(&c)
 		return c
 	}
 	c := ranking()
@@ -149,13 +153,15 @@ func TestCompareJSON(t *testing.T) {
 	}
 	_, text, _ := dyad(t, t.TempDir(), "plan", "compare", "-n", "400", "-d", "5")
 	for _, r := range c.Rows {
-		if !strings.Contains(text, fmt.Sprintf("%s ", r.Algorithm)) || !strings.Contains(text, fmt.Sprintf(" %.3g ", r.Noise)) {
+		if !strings.Contains(text, fmt.Sprintf("%s ", r.Algorithm)) ||
+			!strings.Contains(text, fmt.Sprintf(" %.3g ", r.Noise)) {
 			t.Errorf("the text lacks %s with noise %.3g", r.Algorithm, r.Noise)
 		}
 	}
 	metric := ranking("--task", "metric", "--epsilon", "4")
 	asserted := ranking("--G", "4", "--Dg", "8", "--radius", "1")
-	if metric.Loss == c.Loss || metric.Epsilon != 4 || asserted.Origin != "asserted by the user" || asserted.Diameter != 8 {
+	if metric.Loss == c.Loss || metric.Epsilon != 4 || asserted.Origin != "asserted by the user" ||
+		asserted.Diameter != 8 {
 		t.Errorf("flags are ignored: %+v, %+v", metric, asserted)
 	}
 }

@@ -25,7 +25,8 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 			ran(t, dir, args...).exits(code)
 		}
 		run(exitOK, "ledger", "init", "synthetic-clinical", "--epsilon", "2", "--delta", "1e-5")
-		train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon"}
+		train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm",
+			"moments", "--epsilon"}
 		run(exitOK, append(train, "0.9", "--delta", delta, "--out", "m.json", "--report", "m.html")...)
 		text, err := os.ReadFile(filepath.Join(dir, "m.html"))
 		if err != nil {
@@ -33,12 +34,14 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 		}
 		found := regexp.MustCompile(`Left: one more run may have epsilon = ([0-9.]+); the cap is epsilon = 2`).FindStringSubmatch(string(text))
 		if found == nil {
-			t.Fatalf("delta %s: the page does not say what is left: %s", delta, regexp.MustCompile("Left: [^.]*").FindString(string(text)))
+			t.Fatalf("delta %s: the page does not say what is left: %s", delta,
+				regexp.MustCompile("Left: [^.]*").FindString(string(text)))
 		}
 		left := must.Get(strconv.ParseFloat(found[1], 64))(t)
 		run(exitResource, append(train, fmt.Sprint(1.02*left), "--delta", "1e-5", "--out", "more.json")...)
 		run(exitOK, append(train, found[1], "--delta", "1e-5", "--out", "last.json", "--report", "last.html")...)
-		if text, err = os.ReadFile(filepath.Join(dir, "last.html")); err != nil || !strings.Contains(string(text), "Left: no budget") && !strings.Contains(string(text), "Left: one more run may have epsilon = 0.0") {
+		if text, err = os.ReadFile(filepath.Join(dir, "last.html")); err != nil ||
+			!strings.Contains(string(text), "Left: no budget") && !strings.Contains(string(text), "Left: one more run may have epsilon = 0.0") {
 			t.Errorf("delta %s: the page of the last run says that more is left than a trifle (%v)", delta, err)
 		}
 	}
@@ -48,14 +51,16 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 func TestPageHasChargesOfFigures(t *testing.T) {
 	dir := scoredClinic(t, 300)
 	for _, args := range [][]string{
-		{"evaluate", "model.json", "--data", "patients.csv", "--data-id", "next-year", "--epsilon", "1.5", "--out", "figures.json", "--report", "evaluated.html"},
+		{"evaluate", "model.json", "--data", "patients.csv", "--data-id", "next-year", "--epsilon", "1.5", "--out",
+			"figures.json", "--report", "evaluated.html"},
 		{"report", "model.json", "--figures", "figures.json", "--out", "both.html"},
 	} {
 		mustRun(t, dir, args...)
 	}
 	for _, page := range []string{"evaluated.html", "both.html"} {
 		text := must.Get(os.ReadFile(filepath.Join(dir, page)))(t)
-		must.Contain(t, string(text), "Charges on next-year", "Charges on synthetic-clinical", "evaluation", ", the delta of this release. Left")
+		must.Contain(t, string(text), "Charges on next-year", "Charges on synthetic-clinical", "evaluation",
+			", the delta of this release. Left")
 	}
 }
 
@@ -71,16 +76,20 @@ func TestUnfinishedRunsAreNamed(t *testing.T) {
 // TestPageOfMixedUnits: a page of runs that protect different units has no total and says why, in words of its reader.
 func TestPageOfMixedUnits(t *testing.T) {
 	dir := clinic(t, 64)
-	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report", "m.html")
-	mustRun(t, dir, "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "2", "--degree-cap", "6", "--loss", "infonce", "--epochs", "1", "--out", "p.json", "--report", "p.html")
+	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json",
+		"--report", "m.html")
+	mustRun(t, dir, "pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "2",
+		"--degree-cap", "6", "--loss", "infonce", "--epochs", "1", "--out", "p.json", "--report", "p.html")
 	page := text(t, dir, "p.html")
-	must.Contain(t, page, "protect different units (one record; one individual)", "costs of different units do not add up: the runs of data id", "<dd>one individual of the 64 that train</dd>")
+	must.Contain(t, page, "protect different units (one record; one individual)",
+		"costs of different units do not add up: the runs of data id", "<dd>one individual of the 64 that train</dd>")
 	for _, never := range []string{"accountant does not support", "account:"} {
 		if strings.Contains(page, never) {
 			t.Errorf("the page has %q", never)
 		}
 	}
-	if page := text(t, dir, "m.html"); strings.Contains(page, "maximum number of rows counted for a person") || !strings.Contains(page, "<dd>one record of the 64 that train</dd>") {
+	if page := text(t, dir, "m.html"); strings.Contains(page, "maximum number of rows counted for a person") ||
+		!strings.Contains(page, "<dd>one record of the 64 that train</dd>") {
 		t.Error("the page of records has a row about persons, or not the unit")
 	}
 }

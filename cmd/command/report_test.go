@@ -20,12 +20,14 @@ func pageOf(t *testing.T, dir, name string) string {
 	t.Helper()
 	text := must.Get(os.ReadFile(filepath.Join(dir, name)))(t)
 	page := string(text)
-	for _, never := range []string{"<script", "javascript:", "onerror=", "<link", "<img", "src=", "ZgotmplZ", "%!", "NaN"} {
+	for _, never := range []string{"<script", "javascript:", "onerror=", "<link", "<img", "src=",
+		"ZgotmplZ", "%!", "NaN"} {
 		if strings.Contains(page, never) {
 			t.Errorf("%s has %q", name, never)
 		}
 	}
-	must.Contain(t, page, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<nav aria-label=`, "prefers-color-scheme: dark", "glossary", "How to reproduce")
+	must.Contain(t, page, `<html lang="en">`, `name="viewport"`, `<main id="main">`, `<nav aria-label=`,
+		"prefers-color-scheme: dark", "glossary", "How to reproduce")
 	shown := regexp.MustCompile(`(?s)<svg.*?</svg>|<pre.*?</pre>|<style.*?</style>`).ReplaceAllString(page, "")
 	if found := regexp.MustCompile(`.{0,30}(\{&#34;|\d\.\d{9,}|docs/theory).{0,30}`).FindString(shown); found != "" {
 		t.Errorf("%s has JSON, a number that nobody reads, or a reference that leads nowhere: %q", name, found)
@@ -33,7 +35,8 @@ func pageOf(t *testing.T, dir, name string) string {
 	if n := strings.Count(page, "<table>"); n == 0 || n != strings.Count(page, "<caption>") {
 		t.Errorf("%s: tables without caption", name)
 	}
-	if n := strings.Count(page, `<svg role="img" aria-label="`); n != strings.Count(page, "<desc>") || n+strings.Count(page, `<svg class="bar"`) != strings.Count(page, "<svg") {
+	if n := strings.Count(page, `<svg role="img" aria-label="`); n != strings.Count(page, "<desc>") ||
+		n+strings.Count(page, `<svg class="bar"`) != strings.Count(page, "<svg") {
 		t.Errorf("%s: pictures without a description", name)
 	}
 	ids := regexp.MustCompile(` id="([^"]*)"`).FindAllString(page, -1)
@@ -52,7 +55,8 @@ func pageOf(t *testing.T, dir, name string) string {
 // again from the released files alone it has the same bytes. So it has on a neighbour with the same release.
 func TestPagesOfNeighboursWithOneRelease(t *testing.T) {
 	sizes.NotShort(t, "slow")
-	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report", "page.html", "--epsilon", "2"}
+	train := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report",
+		"page.html", "--epsilon", "2"}
 	more := func(args ...string) []string { return append(train[:len(train):len(train)], args...) }
 	for name, args := range map[string][]string{
 		"auto":      train,
@@ -62,9 +66,12 @@ func TestPagesOfNeighboursWithOneRelease(t *testing.T) {
 		"network":   more("--model", "mlp", "--hidden", "3", "--steps", "3"),
 		"pure":      more("--delta", "0"),
 		"descent":   more("--algorithm", "subsampled-descent", "--steps", "3"),
-		"pairs":     {"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "2", "--degree-cap", "6", "--epochs", "1", "--out", "m.json", "--report", "page.html"},
-		"online":    {"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "64", "--every", "16", "--state", "s.state", "--out", "m.json", "--report", "page.html"},
-		"evaluate":  {"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "2", "--out", "f.json", "--report", "page.html"},
+		"pairs": {"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--density", "2",
+			"--degree-cap", "6", "--epochs", "1", "--out", "m.json", "--report", "page.html"},
+		"online": {"online", "--data", "patients.csv", "--schema", "patients.yaml", "--records", "64", "--every", "16",
+			"--state", "s.state", "--out", "m.json", "--report", "page.html"},
+		"evaluate": {"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "2", "--out", "f.json",
+			"--report", "page.html"},
 	} {
 		a, b := neighbouringClinics(t, 64)
 		model, again := "m.json", []string{"report", "m.json", "--out", "again.html"}
@@ -84,7 +91,8 @@ func TestPagesOfNeighboursWithOneRelease(t *testing.T) {
 		if pageOf(t, a, "page.html") == pageOf(t, b, "page.html") {
 			t.Errorf("%s: the pages of two releases are equal, so that they show none", name)
 		}
-		for _, file := range []string{model, "f.json", filepath.Join("state", "dyad", "ledger.jsonl"), filepath.Join("state", "dyad", "ledger.jsonl.head")} {
+		for _, file := range []string{model, "f.json", filepath.Join("state", "dyad", "ledger.jsonl"),
+			filepath.Join("state", "dyad", "ledger.jsonl.head")} {
 			if text, err := os.ReadFile(filepath.Join(a, file)); err == nil { // the neighbour gets the same release
 				write(t, b, file, string(text))
 			}
@@ -118,30 +126,36 @@ func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 		"pairs":    append([]string{"pairs", "train", "--density", "2", "--degree-cap", "6", "--out", "m.json"}, data...),
 		"search":   append([]string{"search", "--candidates", "settings.yaml", "--out", "m.json"}, data...),
 		"evaluate": {"evaluate", "model.json", "--data", "patients.csv", "--epsilon", "1", "--out", "m.json"},
-		"curve":    append([]string{"lab", "curve", "--epsilon", "1", "--holdout-epsilon", "1", "--yes", "--out", "c"}, data...),
-		"audit":    {"lab", "audit", "dpgdsc", "--runs", "20"},
-		"online":   append([]string{"online", "--records", "64", "--every", "16", "--state", "s.state", "--out", "m.json"}, data...),
-		"report":   {"report", "model.json"},
+		"curve": append([]string{"lab", "curve", "--epsilon", "1", "--holdout-epsilon", "1", "--yes", "--out", "c"},
+			data...),
+		"audit": {"lab", "audit", "dpgdsc", "--runs", "20"},
+		"online": append([]string{"online", "--records", "64", "--every", "16", "--state", "s.state", "--out", "m.json"},
+			data...),
+		"report": {"report", "model.json"},
 	}
 	for name, args := range commands {
 		flag := "--report"
 		if name == "report" {
 			flag = "--out"
 		}
-		for file, says := range map[string]string{"taken.html": "exists", "no/folder/p.html": "folder", ".": "directory", "patients.csv": "", "m.json": ""} {
-			if file == "patients.csv" && (name == "audit" || name == "report") || file == "m.json" && !slices.Contains(args, "m.json") {
+		for file, says := range map[string]string{"taken.html": "exists", "no/folder/p.html": "folder", ".": "directory",
+			"patients.csv": "", "m.json": ""} {
+			if file == "patients.csv" && (name == "audit" || name == "report") ||
+				file == "m.json" && !slices.Contains(args, "m.json") {
 				continue
 			}
 			ends(t, dir, exitInput, says, append(args[:len(args):len(args)], flag, file)...)
 		}
 	}
 	for _, args := range [][]string{
-		{"train", "--exact-figures", "--holdout", "0.3", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "m.json", "--report", "p.html"},
+		{"train", "--exact-figures", "--holdout", "0.3", "--data", "patients.csv", "--schema", "patients.yaml", "--out",
+			"m.json", "--report", "p.html"},
 		{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures", "--report", "p.html"},
 	} {
 		ends(t, dir, exitInput, "would release exact private figures", args...)
 	}
-	ends(t, dir, exitInput, "with --out", append([]string{"online", "--records", "64", "--every", "16", "--state", "s.state", "--report", "p.html"}, data...)...)
+	ends(t, dir, exitInput, "with --out", append([]string{"online", "--records", "64", "--every", "16", "--state",
+		"s.state", "--report", "p.html"}, data...)...)
 	if after, _ := os.ReadFile(ledger); string(after) != string(before) {
 		t.Error("something was charged")
 	}
@@ -160,12 +174,15 @@ func TestPagesEscape(t *testing.T) {
 	dir := clinic(t, 64)
 	hostile := `<script>alert(1)</script>`
 	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.csv")))(t)
-	write(t, dir, "patients.csv", strings.ReplaceAll(strings.ReplaceAll(string(text), "bmi", hostile), "female", `"""><img src=x onerror=alert(1)>"`))
+	write(t, dir, "patients.csv", strings.ReplaceAll(strings.ReplaceAll(string(text), "bmi", hostile), "female",
+		`"""><img src=x onerror=alert(1)>"`))
 	schema := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
-	write(t, dir, "patients.yaml", strings.ReplaceAll(strings.ReplaceAll(string(schema), "bmi", `"`+hostile+`"`), "female", `"\"><img src=x onerror=alert(1)>"`))
+	write(t, dir, "patients.yaml", strings.ReplaceAll(strings.ReplaceAll(string(schema), "bmi", `"`+hostile+`"`), "female",
+		`"\"><img src=x onerror=alert(1)>"`))
 	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--report", "page.html")
 	page := read(t, dir, "page.html")
-	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "&#34;&gt;&lt;img src=x onerror=alert(1)&gt;"} { // a column, a category
+	// a column, a category
+	for _, want := range []string{"&lt;script&gt;alert(1)&lt;/script&gt;", "&#34;&gt;&lt;img src=x onerror=alert(1)&gt;"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not show %s", want)
 		}
@@ -191,10 +208,12 @@ func TestOtherPages(t *testing.T) {
 		"audit.html":     {"lab", "audit", "dpgdsc", "--runs", "200"},
 		"canaries.html":  {"lab", "audit", "dpgdsc", "--method", "canaries", "-n", "64", "-d", "16"},
 		"curve.html":     {"lab", "curve", "--records", "300", "--epsilon", "1,4", "--splits", "2", "--out", "public"},
-		"points.html":    append([]string{"lab", "curve", "--epsilon", "1,4", "--holdout-epsilon", "1", "--yes", "--out", "private"}, data...),
-		"search.html":    append([]string{"search", "--candidates", "settings.yaml", "--out", "chosen.json"}, data...),
-		"holdout.html":   append([]string{"train", "--holdout", "0.3", "--holdout-epsilon", "1", "--out", "held.json"}, data...),
-		"seeded.html":    append([]string{"train", "--seed", "1", "--out", "seeded.json"}, data...),
+		"points.html": append([]string{"lab", "curve", "--epsilon", "1,4", "--holdout-epsilon", "1", "--yes", "--out",
+			"private"}, data...),
+		"search.html": append([]string{"search", "--candidates", "settings.yaml", "--out", "chosen.json"}, data...),
+		"holdout.html": append([]string{"train", "--holdout", "0.3", "--holdout-epsilon", "1", "--out", "held.json"},
+			data...),
+		"seeded.html": append([]string{"train", "--seed", "1", "--out", "seeded.json"}, data...),
 	} {
 		mustRun(t, dir, append(args, "--report", name)...)
 		page := pageOf(t, dir, name)

@@ -107,7 +107,7 @@ func (r reproduceResult) idle() error {
 // missing returns the reason why a part has no figures. space stands before a command.
 func missing(p reproduce.Outcome, space string) string {
 	if p.Laboratory != "" {
-		return "the laboratory makes it; in the root of a clone of the repository:" + space + p.Laboratory
+		return "another program makes this part; in the root of a clone of the repository, run:" + space + p.Laboratory
 	}
 	return p.Skipped
 }

@@ -93,7 +93,8 @@ func TestForgeriesAreRefusedByKey(t *testing.T) {
 	dir := clinic(t, 300)
 	key := owner(t, dir)
 	for _, name := range []string{"m.json", "other.json"} {
-		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--epsilon", "1", "--out", name)
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "dpgdsc", "--epsilon",
+			"1", "--out", name)
 	}
 	genuine := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	bySignature(t, dir, "m.json", key).exits(exitOK)
@@ -173,7 +174,8 @@ func TestSignatureAfterACrash(t *testing.T) {
 			t.Fatalf("killed at %q: there is a signature (%v)", stage, err)
 		}
 		f.dyad(again(f, run)...).Want(t, stage, exitOK, "")
-		f.dyad("verify", f.in("out/model.json"), "--key", strings.TrimSpace(key.Stdout)).Want(t, stage, exitOK, "signed this file")
+		f.dyad("verify", f.in("out/model.json"), "--key", strings.TrimSpace(key.Stdout)).Want(t, stage, exitOK,
+			"signed this file")
 	}
 }
 
@@ -196,7 +198,8 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "elsewhere")); err != nil || string(text) != "precious" {
 		t.Errorf("a link in place of a signature: its target is %q (%v)", text, err)
 	}
-	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code == exitOK || !strings.Contains(errs, "m.json.minisig is not a regular file") {
+	if code, _, errs := dyad(t, dir, "ledger", "sign", "m.json"); code == exitOK ||
+		!strings.Contains(errs, "m.json.minisig is not a regular file") {
 		t.Errorf("a link in place of a signature: exit %d: %s", code, errs)
 	}
 	must.Do(t, os.Remove(filepath.Join(dir, "m.json.minisig")))
@@ -216,7 +219,8 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 func TestWitnessOfTheLedger(t *testing.T) {
 	dir := clinic(t, 300)
 	train := func(name string) {
-		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--out", name, "--ledger", "l.jsonl")
+		mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "1", "--out", name,
+			"--ledger", "l.jsonl")
 	}
 	train("a.json")
 	old := map[string][]byte{}

@@ -11,7 +11,7 @@ type thresholdCmd struct {
 	Data       dataFiles `required:"" xor:"records" needs:"epsilon" placeholder:"FILE" help:"As in train, with labels, in the format of the training data."`
 	Figures    string    `required:"" xor:"records" not:"epsilon delta roc-thresholds holdout n labels resume seed public-data" why:"the figures are released, and nothing else is read" placeholder:"FILE" help:"As in report. No data are read, and no budget is charged."`
 	Aim        string    `enum:"balanced,accuracy,sensitivity,specificity" default:"balanced" placeholder:"AIM" help:"balanced: highest sensitivity plus specificity. accuracy: highest accuracy. sensitivity: highest specificity if sensitivity reaches --at-least. specificity: highest sensitivity if specificity reaches --at-least."`
-	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"Least sensitivity or specificity (--aim), at the lower end of the interval."`
+	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"Sensitivity or specificity (--aim) that its interval's lower end must reach."`
 	Epsilon    *float64  `placeholder:"EPSILON" help:"Release the operating points with this epsilon, charged to the ledger."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T" help:"Public thresholds to choose among. Default: 0, and values from a released mean and deviation of the scores."`

@@ -27,11 +27,14 @@ func TestThresholdIsAFunctionOfTheRelease(t *testing.T) {
 	dir := clinic(t, 200)
 	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "4", "--out", "m.json")
 	plan := mustRun(t, dir, "evaluate", "m.json", "--plan", "-n", "200", "--epsilon", "2", "--json")
-	for i, args := range [][]string{nil, {"--aim", "accuracy"}, {"--aim", "sensitivity", "--at-least", "0.7"}, {"--delta", "0", "--roc-thresholds=-0.1,0.05,0.2"}} {
+	for i, args := range [][]string{nil, {"--aim", "accuracy"}, {"--aim", "sensitivity", "--at-least", "0.7"},
+		{"--delta", "0", "--roc-thresholds=-0.1,0.05,0.2"}} {
 		name := "t" + strconv.Itoa(i) + ".json"
-		out := mustRun(t, dir, append([]string{"threshold", "m.json", "--data", "patients.csv", "--epsilon", "2", "--out", name}, args...)...)
+		out := mustRun(t, dir, append([]string{"threshold", "m.json", "--data", "patients.csv", "--epsilon", "2", "--out",
+			name}, args...)...)
 		r := readChosen(t, dir, name)
-		if r.Chosen == nil || r.Run == "" || !strings.HasPrefix(out, "threshold ") || len(strings.Split(strings.TrimSpace(out), "\n")) > 5 {
+		if r.Chosen == nil || r.Run == "" || !strings.HasPrefix(out, "threshold ") ||
+			len(strings.Split(strings.TrimSpace(out), "\n")) > 5 {
 			t.Fatalf("%v: %s", args, out)
 		}
 		if i < 3 && !strings.Contains(plan, strconv.FormatFloat(r.Guarantee.Epsilon, 'g', -1, 64)) {
@@ -47,7 +50,8 @@ func TestThresholdIsAFunctionOfTheRelease(t *testing.T) {
 			aim = args
 		}
 		mustRun(t, elsewhere, append([]string{"threshold", "m.json", "--figures", name, "--out", "again.json"}, aim...)...)
-		if again := readChosen(t, elsewhere, "again.json"); !reflect.DeepEqual(again.Chosen, r.Chosen) || !reflect.DeepEqual(again.Figures, r.Figures) {
+		if again := readChosen(t, elsewhere, "again.json"); !reflect.DeepEqual(again.Chosen, r.Chosen) ||
+			!reflect.DeepEqual(again.Figures, r.Figures) {
 			t.Errorf("%v: %+v from the release, %+v from the run", args, again.Chosen, r.Chosen)
 		}
 		if exists(filepath.Join(elsewhere, "state")) {
@@ -68,7 +72,8 @@ func TestPredictPrintsClasses(t *testing.T) {
 	chosen := readChosen(t, dir, "t.json").Chosen.Threshold
 	mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "t.json", "--out", "classes.csv")
 	file := must.Get(os.ReadFile(filepath.Join(dir, "classes.csv")))(t)
-	for threshold, text := range map[float64]string{chosen: string(file), 0.01: mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0.01"), -100: mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold=-100")} {
+	for threshold, text := range map[float64]string{chosen: string(file),
+		0.01: mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0.01"), -100: mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold=-100")} {
 		rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 		if err != nil || len(rows) != 201 || len(rows[0]) != 3 || rows[0][2] != "class" {
 			t.Fatalf("%v: %d rows: %v", threshold, len(rows), err)
@@ -81,29 +86,35 @@ func TestPredictPrintsClasses(t *testing.T) {
 		}
 	}
 	var r predictResult
-	if err := json.Unmarshal([]byte(mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--json")), &r); err != nil || len(r.Classes) != 200 || r.Threshold == nil {
+	if err := json.Unmarshal([]byte(mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0",
+		"--json")), &r); err != nil || len(r.Classes) != 200 || r.Threshold == nil {
 		t.Errorf("JSON: %+v, %v", r.Threshold, err)
 	}
 	before := must.Get(os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	for want, args := range map[string][]string{
-		"ends in .csv":             {"predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--out", "s.npy"},
-		"belong to another model":  {"predict", "other.json", "--data", "patients.csv", "--threshold", "t.json"},
-		"no threshold":             {"predict", "m.json", "--data", "patients.csv", "--threshold", "f.json"},
-		"want a score such as":     {"predict", "m.json", "--data", "patients.csv", "--threshold", "much"},
-		"finite":                   {"predict", "m.json", "--data", "patients.csv", "--threshold", "inf"},
-		"it has no threshold":      {"threshold", "metric.json", "--data", "patients.csv", "--epsilon", "1", "--out", "x.json"},
-		"set it with --aim":        {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--aim", "sensitivity", "--out", "x.json"},
-		"takes no lower limit":     {"threshold", "m.json", "--figures", "f.json", "--at-least", "0.5", "--out", "x.json"},
-		"--data is for --epsilon":  {"threshold", "m.json", "--data", "patients.csv", "--out", "x.json"},
-		"--data and --figures":     {"threshold", "m.json", "--data", "patients.csv", "--figures", "f.json", "--out", "x.json"},
-		"belong to another":        {"threshold", "other.json", "--figures", "f.json", "--out", "x.json"},
-		"exists":                   {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--out", "t.json"},
-		"want above 0 and below 1": {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--confidence", "2", "--out", "x.json"},
-		"":                         {"threshold", "m.json", "--data", "absent.csv", "--epsilon", "1", "--out", "x.json"},
+		"ends in .csv":            {"predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--out", "s.npy"},
+		"belong to another model": {"predict", "other.json", "--data", "patients.csv", "--threshold", "t.json"},
+		"no threshold":            {"predict", "m.json", "--data", "patients.csv", "--threshold", "f.json"},
+		"want a score such as":    {"predict", "m.json", "--data", "patients.csv", "--threshold", "much"},
+		"finite":                  {"predict", "m.json", "--data", "patients.csv", "--threshold", "inf"},
+		"it has no threshold": {"threshold", "metric.json", "--data", "patients.csv", "--epsilon", "1",
+			"--out", "x.json"},
+		"set it with --aim": {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--aim",
+			"sensitivity", "--out", "x.json"},
+		"takes no lower limit":    {"threshold", "m.json", "--figures", "f.json", "--at-least", "0.5", "--out", "x.json"},
+		"--data is for --epsilon": {"threshold", "m.json", "--data", "patients.csv", "--out", "x.json"},
+		"--data and --figures": {"threshold", "m.json", "--data", "patients.csv", "--figures", "f.json",
+			"--out", "x.json"},
+		"belong to another": {"threshold", "other.json", "--figures", "f.json", "--out", "x.json"},
+		"exists":            {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--out", "t.json"},
+		"want above 0 and below 1": {"threshold", "m.json", "--data", "patients.csv", "--epsilon", "1", "--confidence", "2",
+			"--out", "x.json"},
+		"": {"threshold", "m.json", "--data", "absent.csv", "--epsilon", "1", "--out", "x.json"},
 	} {
 		ran(t, dir, args...).exits(exitInput).warns(want).printsOnly("")
 	}
-	if after, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err != nil || string(after) != string(before) || exists(filepath.Join(dir, "x.json")) {
+	if after, err := os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")); err != nil ||
+		string(after) != string(before) || exists(filepath.Join(dir, "x.json")) {
 		t.Errorf("something was charged or written: %v", err)
 	}
 }

@@ -33,9 +33,10 @@ func TestRunFoldersOfNeighboursWithOneRelease(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	data := []string{"--data", "patients.csv", "--schema", "patients.yaml"}
 	for name, args := range map[string][]string{
-		"train":    append([]string{"train", "--out", "m.json", "--track", "runs", "--holdout", "0.3"}, data...),
-		"metric":   append([]string{"train", "--out", "m.json", "--track", "runs", "--task", "metric"}, data...),
-		"pairs":    append([]string{"pairs", "train", "--density", "2", "--degree-cap", "6", "--epochs", "1", "--out", "m.json", "--track", "runs"}, data...),
+		"train":  append([]string{"train", "--out", "m.json", "--track", "runs", "--holdout", "0.3"}, data...),
+		"metric": append([]string{"train", "--out", "m.json", "--track", "runs", "--task", "metric"}, data...),
+		"pairs": append([]string{"pairs", "train", "--density", "2", "--degree-cap", "6", "--epochs", "1", "--out",
+			"m.json", "--track", "runs"}, data...),
 		"evaluate": {"evaluate", "m.json", "--data", "patients.csv", "--epsilon", "2", "--out", "f.json", "--track", "runs"},
 	} {
 		a, b := neighbouringClinics(t, 64)
@@ -57,7 +58,8 @@ func TestRunFoldersOfNeighboursWithOneRelease(t *testing.T) {
 		if tracked(t, a, "runs") == tracked(t, b, "runs") {
 			t.Errorf("%s: the folders of two releases are equal, so that they show none", name)
 		}
-		for _, file := range []string{"m.json", "f.json", filepath.Join("state", "dyad", "ledger.jsonl"), filepath.Join("state", "dyad", "ledger.jsonl.head")} {
+		for _, file := range []string{"m.json", "f.json", filepath.Join("state", "dyad", "ledger.jsonl"),
+			filepath.Join("state", "dyad", "ledger.jsonl.head")} {
 			if text, err := os.ReadFile(filepath.Join(a, file)); err == nil {
 				write(t, b, file, string(text))
 			}
@@ -69,7 +71,8 @@ func TestRunFoldersOfNeighboursWithOneRelease(t *testing.T) {
 	}
 	// The comparison sees an exact figure: of public data the folder has some.
 	a, _ := neighbouringClinics(t, 64)
-	mustRun(t, a, append([]string{"train", "--out", "m.json", "--track", "runs", "--holdout", "0.5", "--public-data"}, data...)...)
+	mustRun(t, a, append([]string{"train", "--out", "m.json", "--track", "runs", "--holdout", "0.5", "--public-data"},
+		data...)...)
 	mustRun(t, a, "report", "m.json", "--track", "again")
 	if x := tracked(t, a, "runs"); x == tracked(t, a, "again") || !strings.Contains(x, "/metrics/auc\n") {
 		t.Error("exact figures of public records were not noticed")
@@ -89,33 +92,41 @@ func TestRunFolder(t *testing.T) {
 	}
 	text := must.Get(os.ReadFile(found[0]))(t)
 	var metrics map[string]float64
-	if err := json.Unmarshal(text, &metrics); err != nil || metrics["epsilon"] > 2 || metrics["epsilon"] < 1.9 || metrics["evaluation_epsilon"] > 1 || metrics["auc_high"] <= metrics["auc_low"] {
+	if err := json.Unmarshal(text, &metrics); err != nil || metrics["epsilon"] > 2 || metrics["epsilon"] < 1.9 ||
+		metrics["evaluation_epsilon"] > 1 || metrics["auc_high"] <= metrics["auc_low"] {
 		t.Errorf("%v: %s", err, text)
 	}
 	run := filepath.Dir(filepath.Dir(found[0]))
-	for name, want := range map[string]string{"params/task": "auc", "params/unit": "one record", "tags/mlflow.source.type": "LOCAL"} {
+	for name, want := range map[string]string{"params/task": "auc", "params/unit": "one record",
+		"tags/mlflow.source.type": "LOCAL"} {
 		if text, err := os.ReadFile(filepath.Join(run, name)); err != nil || string(text) != want {
 			t.Errorf("%s is %q, want %q: %v", name, text, want, err)
 		}
 	}
 	model, err := os.ReadFile(filepath.Join(dir, "m.json"))
-	if copied, e := os.ReadFile(filepath.Join(run, "artifacts", "model.json")); err != nil || e != nil || string(copied) != string(model) {
+	if copied, e := os.ReadFile(filepath.Join(run, "artifacts", "model.json")); err != nil || e != nil ||
+		string(copied) != string(model) {
 		t.Errorf("the model is not an artifact: %v, %v", err, e)
 	}
 	ledger := filepath.Join(dir, "state", "dyad", "ledger.jsonl")
 	before := must.Get(os.ReadFile(ledger))(t)
 	write(t, dir, "taken", "mine")
 	for want, args := range map[string][]string{
-		"cannot be made":               append([]string{"train", "--out", "n.json", "--track", "taken"}, data...),
-		"--track cannot be made":       append([]string{"pairs", "train", "--density", "2", "--degree-cap", "6", "--out", "n.json", "--track", "taken"}, data...),
-		"the folder of --track cannot": {"evaluate", "m.json", "--data", "patients.csv", "--epsilon", "1", "--track", "taken"},
-		"exact private figures":        append([]string{"train", "--out", "n.json", "--holdout", "0.3", "--exact-figures", "--track", "runs"}, data...),
-		"or --track would release":     {"evaluate", "m.json", "--data", "patients.csv", "--exact-figures", "--track", "runs"},
-		"--plan and --track exclude":   {"evaluate", "m.json", "--plan", "-n", "64", "--epsilon", "1", "--track", "runs"},
+		"cannot be made": append([]string{"train", "--out", "n.json", "--track", "taken"}, data...),
+		"--track cannot be made": append([]string{"pairs", "train", "--density", "2", "--degree-cap", "6", "--out",
+			"n.json", "--track", "taken"}, data...),
+		"the folder of --track cannot": {"evaluate", "m.json", "--data", "patients.csv", "--epsilon", "1",
+			"--track", "taken"},
+		"exact private figures": append([]string{"train", "--out", "n.json", "--holdout", "0.3", "--exact-figures",
+			"--track", "runs"}, data...),
+		"or --track would release": {"evaluate", "m.json", "--data", "patients.csv", "--exact-figures",
+			"--track", "runs"},
+		"--plan and --track exclude": {"evaluate", "m.json", "--plan", "-n", "64", "--epsilon", "1", "--track", "runs"},
 	} {
 		ends(t, dir, exitInput, want, args...)
 	}
-	if after, err := os.ReadFile(ledger); err != nil || string(after) != string(before) || exists(filepath.Join(dir, "n.json")) {
+	if after, err := os.ReadFile(ledger); err != nil || string(after) != string(before) ||
+		exists(filepath.Join(dir, "n.json")) {
 		t.Errorf("something was charged or written: %v", err)
 	}
 }

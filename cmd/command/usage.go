@@ -168,7 +168,8 @@ func arguments(command, argument string) string {
 	case "dyad data schema", "dyad start":
 		return fmt.Sprintf("unexpected argument %s; is it the outcome? Then %s FILE --label %s", argument, command, argument)
 	case "dyad export":
-		return fmt.Sprintf("unexpected argument %s; write -o %s, and name the format with a flag such as --onnx", argument, argument)
+		return fmt.Sprintf("unexpected argument %s; write -o %s, and name the format with a flag such as --onnx",
+			argument, argument)
 	case "dyad ledger":
 		switch argument {
 		case "list", "ls", "print":
@@ -236,7 +237,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		case err == nil && !info.IsDir() && command != "dyad" && strings.HasSuffix(m[1], ".json") && modelFirst(parse):
 			return fmt.Sprintf("%s takes the model first and the data by --data: %s MODEL --data FILE", command, command)
 		case err == nil && !info.IsDir() && command != "dyad":
-			return fmt.Sprintf("%s takes the file %s with a flag only, such as --data %s", command, m[1], m[1])
+			return fmt.Sprintf("%s takes the file %s only after a flag, such as --data %s", command, m[1], m[1])
 		case err == nil && !info.IsDir():
 			return fmt.Sprintf("there is no command %s; to begin with a data file of your own, run dyad start %s", m[1], m[1])
 		case command != "dyad" && valueOfFlag(args, m[1]) != "":

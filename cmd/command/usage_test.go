@@ -14,9 +14,10 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 		{"train --data patients.csv --schema patients.yaml --epsilon -1", "dyad: --epsilon is -1, want a number above 0\n"},
 		{"train --epsilon one", "dyad: --epsilon is \"one\", want a number\n"},
 		{"plan -n -5", "dyad: -n is -5, want a whole number above 0\n"},
-		{"train patients.csv", "dyad: dyad train takes the file patients.csv with a flag only, such as --data patients.csv\n"},
+		{"train patients.csv", "dyad: dyad train takes the file patients.csv only after a flag, such as --data patients.csv\n"},
 		{"fit --data patients.csv", "dyad: there is no command fit; dyad train does that\n"},
-		{"predict --data patients.csv", "dyad: dyad predict needs model; write this argument after the command, as in dyad predict MODEL\n"},
+		{"predict --data patients.csv",
+			"dyad: dyad predict needs model; write this argument after the command, as in dyad predict MODEL\n"},
 		{"trian", "dyad: unexpected argument trian, did you mean \"train\"?\n"},
 		{"foo", "dyad: there is no command foo\nRun \"dyad --help\" for usage"},
 		{"train --dat patients.csv", "dyad: unknown flag --dat, did you mean \"--data\"?\nRun \"dyad train --help\" for usage"},
@@ -30,7 +31,8 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 	}
 	ends(t, dir, exitInput, "psilon", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon=-1")
 	for args, want := range map[string]string{
-		"search --help":    "Usage: dyad search (--data=FILE | --plan) --schema=FILE (--candidates=FILE | --models=FILE,...) [flags]\n",
+		"search --help": "Usage: dyad search (--data=FILE | --plan) --schema=FILE (--candidates=FILE | " +
+			"--models=FILE,...) [flags]\n",
 		"threshold --help": "Usage: dyad threshold (--data=FILE | --figures=FILE) <model> [flags]\n",
 		"plan --help":      "Usage: dyad plan train (--schema=FILE | --d=INT) [flags]\n",
 		"help share":       "share\n  Part of a run's mu^2",

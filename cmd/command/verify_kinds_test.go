@@ -20,12 +20,14 @@ func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 	dir := clinic(t, 60)
 	mustRun(t, dir, strings.Fields("online --records 60 --every 20 --state s --out m.json --ledger l.jsonl"+private)...)
 	m := must.Get(readModel("m.json"))(t)
-	ends(t, dir, exitOK, "one charge of this plan, but no hash of a stream's model file", "verify", "m.json", "--ledger", "l.jsonl")
+	ends(t, dir, exitOK, "one charge of this plan, but no hash of a stream's model file", "verify", "m.json",
+		"--ledger", "l.jsonl")
 	run, id, released, relation := m.Run, m.DataID, m.Guarantee.Released, m.Guarantee.Relation
 	for what, change := range map[string]func(){
 		"charges": func() { m.Run = strings.Repeat("A", len(run)) }, "data id": func() { m.DataID = "other" },
 		"approved page": func() { m.Approved = strings.Repeat("a", 64) },
-		"release":       func() { m.Guarantee.Released = "one model" }, "relation": func() { m.Guarantee.Relation = "same stream, one label replaced" },
+		"release":       func() { m.Guarantee.Released = "one model" },
+		"relation":      func() { m.Guarantee.Relation = "same stream, one label replaced" },
 	} {
 		m.Run, m.DataID, m.Approved, m.Guarantee.Released, m.Guarantee.Relation = run, id, "", released, relation
 		change()
@@ -56,13 +58,15 @@ func TestReleasesOfOtherKindsAreRead(t *testing.T) {
 // Figures that were changed after their release are refused by whatever reads them.
 func TestChangedFiguresAreRefused(t *testing.T) {
 	dir := clinic(t, 120)
-	for _, args := range []string{"train --epsilon 1 --out m.json" + private, "evaluate m.json --data patients.csv --epsilon 1 --out f.json"} {
+	for _, args := range []string{"train --epsilon 1 --out m.json" + private,
+		"evaluate m.json --data patients.csv --epsilon 1 --out f.json"} {
 		mustRun(t, dir, strings.Fields(args)...)
 	}
 	text := must.Get(os.ReadFile("f.json"))(t)
 	write(t, dir, "g.json", strings.Replace(string(text), `"confidence": 0.95`, `"confidence": 0.99`, 1))
 	for file, want := range map[string]int{"f.json": exitOK, "g.json": exitInput} {
-		for _, args := range [][]string{{"threshold", "m.json", "--figures", file, "--aim", "balanced", "--out", "of-" + file}, {"report", "m.json", "--figures", file, "--out", file + ".html"}} {
+		for _, args := range [][]string{{"threshold", "m.json", "--figures", file, "--aim", "balanced", "--out", "of-" +
+			file}, {"report", "m.json", "--figures", file, "--out", file + ".html"}} {
 			ran(t, dir, args...).exits(want)
 		}
 	}
@@ -82,8 +86,10 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 	noisy := func(law, kind string) func(map[string]any) {
 		return func(m map[string]any) {
 			for i := range m["plan"].(map[string]any)["releases"].([]any) {
-				e, noise, s := row(m, i)["event"].(map[string]any), row(m, i)["noise"].(map[string]any), row(m, i)["certificate"].(map[string]any)["sensitivity"].(float64)
-				noise["law"], e["kind"], e["epsilon"], e["scale"], e["sensitivity"] = law, kind, s/noise["scale"].(float64)*(1+1e-9), noise["scale"], s
+				e, noise, s := row(m, i)["event"].(map[string]any), row(m, i)["noise"].(map[string]any),
+					row(m, i)["certificate"].(map[string]any)["sensitivity"].(float64)
+				noise["law"], e["kind"], e["epsilon"], e["scale"], e["sensitivity"] = law, kind,
+					s/noise["scale"].(float64)*(1+1e-9), noise["scale"], s
 				if kind == "laplace" && len(m["weights"].([]any)) == 12 {
 					e["sensitivity"] = s * math.Sqrt(12) * (1 + 1e-9)
 				}
@@ -118,7 +124,8 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		return func(m map[string]any) { m["loss"].(map[string]any)[key] = value }
 	}
 	parts := func(m map[string]any) {
-		m["network"].(map[string]any)["parts"] = []any{map[string]any{"rows": 2., "cols": 13., "radius": 8 * math.Sqrt(6)}, map[string]any{"rows": 1., "cols": 2., "radius": 2.}}
+		m["network"].(map[string]any)["parts"] = []any{map[string]any{"rows": 2., "cols": 13., "radius": 8 * math.Sqrt(6)},
+			map[string]any{"rows": 1., "cols": 2., "radius": 2.}}
 	}
 	linear := func(m map[string]any) {
 		m["weights"] = m["weights"].([]any)[:12]
@@ -127,8 +134,10 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		}
 		m["plan"].(map[string]any)["problem"].(map[string]any)["radius"] = 2.
 	}
-	scores, distances := "--model mlp --hidden 2 --steps 3", "--model mlp --hidden 2 --task metric --dim 2 --steps 3 --similarity distance --loss square"
-	lossOf, kindOf := "the loss of a network, its parameters", "the kind of a network and its fields hidden, parts and layers"
+	scores, distances := "--model mlp --hidden 2 --steps 3",
+		"--model mlp --hidden 2 --task metric --dim 2 --steps 3 --similarity distance --loss square"
+	lossOf, kindOf := "the loss of a network, its parameters",
+		"the kind of a network and its fields hidden, parts and layers"
 	stream := "online --records 200 --every 20 --state "
 	evaluation := "evaluate descent.json --mean-loss"
 	descent := verifiable(t, dir, "descent", verified["descent"])
@@ -143,8 +152,10 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		{"in a norm that does not fit", "--algorithm gradient-perturbation", noisy("K-norm", "pure")}, // 32 steps, paid once
 		{"in a norm that does not fit", "--algorithm gradient-perturbation", noisy("Laplace", "laplace")},
 		{"in a norm that does not fit", "--algorithm convergent-descent", noisy("K-norm", "")},
-		{"in a norm that does not fit", "--algorithm moments", noisy("Laplace", "laplace")}, // of more coordinates than the model has
-		{"whether the plan has a problem", drawnPairs, func(m map[string]any) { // the words of a row that costs nothing, and the cost of kappa = 1
+		// of more coordinates than the model has
+		{"in a norm that does not fit", "--algorithm moments", noisy("Laplace", "laplace")},
+		// the words of a row that costs nothing, and the cost of kappa = 1
+		{"whether the plan has the entry problem", drawnPairs, func(m map[string]any) {
 			p := m["plan"].(map[string]any)
 			text, _ := json.Marshal(row(m, 0))
 			var other any
@@ -166,12 +177,13 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			numbers(m, 0)["radius"] = 0.
 			resized(m, 0, 3./9*(1+1e-8))
 		}},
-		{"has no theorem for", "cluster -k 2", func(m map[string]any) {
+		{"no theorem covers a run of", "cluster -k 2", func(m map[string]any) {
 			g := m["guarantee"].(map[string]any)
 			g["unit"], g["relation"] = "one person", ""
 		}},
 		{"the words of the guarantee", "cluster -k 2", func(m map[string]any) {
-			m["guarantee"].(map[string]any)["paper_claim"] = map[string]any{"source": "x", "epsilon": 0.1, "delta": 0., "holds": true}
+			m["guarantee"].(map[string]any)["paper_claim"] = map[string]any{"source": "x", "epsilon": 0.1,
+				"delta": 0., "holds": true}
 		}},
 		{"the theorem and the levels of", "cluster -k 2", func(m map[string]any) {
 			numbers(m, 1)["levels"] = 1.
@@ -183,21 +195,24 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		}},
 		{"the number of evaluated records or persons", evaluation, func(m map[string]any) {
 			g := m["guarantee"].(map[string]any)
-			g["unit"], g["relation"] = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
+			g["unit"], g["relation"] = "one person",
+				"same number n of persons, all rows of one person replaced: how many they are, features and labels"
 		}},
 		{"the file states the figure mean_loss", evaluation, func(m map[string]any) {
 			p, g := m["plan"].(map[string]any), m["guarantee"].(map[string]any)
 			p["releases"] = p["releases"].([]any)[:4]
 			g["released"] = strings.Replace(g["released"].(string), "sum of losses over pairs of classes, ", "", 1)
 		}},
-		{"whether the plan has a problem", evaluation, func(m map[string]any) { // without coordinates Laplace noise is free
+		// without coordinates Laplace noise is free
+		{"whether the plan has the entry problem", evaluation, func(m map[string]any) {
 			var other map[string]any
 			_ = json.Unmarshal(descent, &other)
 			problem := other["plan"].(map[string]any)["problem"].(map[string]any)
 			problem["features"] = 0.
 			m["plan"].(map[string]any)["problem"] = problem
 		}},
-		{"cannot be compared by", distances, network("compare", "Distance", 4, 8)}, // by the constants of contrastive embeddings
+		// by the constants of contrastive embeddings
+		{"cannot be compared by", distances, network("compare", "Distance", 4, 8)},
 		{"cannot be compared by", distances, network("compare", "inner", 4, 8)},
 		{"cannot be compared by", distances, network("compare", "", 4, 8)},
 		{"cannot be compared by", scores, network("dim", 2., 4, 4, func(m map[string]any) {
@@ -209,7 +224,8 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		{lossOf, distances, network("seed", 1., 64, 128, loss("params", map[string]any{"m": 0.}))}, // the plan has m = 1
 		{lossOf, distances, network("seed", 1., 8, 16, loss("formula", "max(0, m - u)"))},          // the plan has squares
 		{lossOf, distances, network("compare", "contrastive", 4, 8)},
-		{"the rounding error of mean-gradient", scores, network("seed", 1., 4, 4, func(m map[string]any) { // neighbours share no errors of networks
+		// neighbours share no errors of networks
+		{"the rounding error of mean-gradient", scores, network("seed", 1., 4, 4, func(m map[string]any) {
 			m["plan"].(map[string]any)["problem"].(map[string]any)["mean_error"] = 0x1p-20
 		})},
 		{"a whole number if it is a count", scores, network("dim", 1.4, 4, 4)},
@@ -220,8 +236,10 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		{kindOf, scores, network("kind", "waves", 4, 4, parts)},
 		{"the sensitivity (mean-gradient)", "--algorithm gradient-perturbation", func(m map[string]any) {
 			problem, g := m["plan"].(map[string]any)["problem"].(map[string]any), m["guarantee"].(map[string]any)
-			problem["max_rows_per_person"], problem["groups"] = 3., []any{map[string]any{"size": 150., "number": 1.}, map[string]any{"size": 50., "number": 1.}}
-			g["unit"], g["relation"] = "one person", "same number n of persons, all rows of one person replaced: how many they are, features and labels"
+			problem["max_rows_per_person"], problem["groups"] = 3.,
+				[]any{map[string]any{"size": 150., "number": 1.}, map[string]any{"size": 50., "number": 1.}}
+			g["unit"], g["relation"] = "one person",
+				"same number n of persons, all rows of one person replaced: how many they are, features and labels"
 		}},
 	} {
 		var m map[string]any
@@ -241,8 +259,10 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 func TestVerifyCoversNoMomentsOfNetworks(t *testing.T) {
 	dir := clinic(t, 200)
 	var m, of map[string]any
-	must.Do(t, errors.Join(json.Unmarshal(verifiable(t, dir, "moments", "--algorithm moments"), &m), json.Unmarshal(verifiable(t, dir, "network", "--model mlp --hidden 2 --steps 3"), &of)))
-	problem, other := m["plan"].(map[string]any)["problem"].(map[string]any), of["plan"].(map[string]any)["problem"].(map[string]any)
+	must.Do(t, errors.Join(json.Unmarshal(verifiable(t, dir, "moments", "--algorithm moments"), &m),
+		json.Unmarshal(verifiable(t, dir, "network", "--model mlp --hidden 2 --steps 3"), &of)))
+	problem, other := m["plan"].(map[string]any)["problem"].(map[string]any),
+		of["plan"].(map[string]any)["problem"].(map[string]any)
 	for _, key := range []string{"loss", "constants", "radius"} {
 		problem[key] = other[key]
 	}
@@ -250,7 +270,8 @@ func TestVerifyCoversNoMomentsOfNetworks(t *testing.T) {
 		m[key] = of[key]
 	}
 	m["report"] = map[string]any{"guarantee": m["guarantee"]}
-	if v := checker.Check(sealed(t, m)); v.Verdict != checker.NotCovered || !strings.Contains(v.Why, "or networks from this kind of run") {
+	if v := checker.Check(sealed(t, m)); v.Verdict != checker.NotCovered ||
+		!strings.Contains(v.Why, "or networks from this kind of run") {
 		t.Errorf("%+v", v)
 	}
 }
@@ -260,7 +281,8 @@ func composed(m map[string]any) {
 	plan, g := m["plan"].(map[string]any), m["guarantee"].(map[string]any)
 	squares, pure := 0., 0.
 	for _, r := range plan["releases"].([]any) {
-		noise, s := r.(map[string]any)["noise"].(map[string]any), r.(map[string]any)["certificate"].(map[string]any)["sensitivity"].(float64)
+		noise, s := r.(map[string]any)["noise"].(map[string]any),
+			r.(map[string]any)["certificate"].(map[string]any)["sensitivity"].(float64)
 		e := r.(map[string]any)["event"].(map[string]any)
 		switch ratio := s / noise["scale"].(float64); {
 		case noise["law"] != "Gaussian" && e["kind"] == "laplace":

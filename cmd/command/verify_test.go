@@ -55,7 +55,8 @@ var verified = map[string]string{
 	"network-distance": "--model mlp --hidden 2 --task metric --dim 2 --steps 3 --similarity distance --loss square",
 	"network-margin":   "--model mlp --hidden 2 --task metric --dim 2 --steps 3 --similarity contrastive",
 	"stream":           "online --records 200 --every 20 --state stream.state --buffer 30",
-	"stream-classes":   "online --records 200 --every 30 --state classes.state --algorithm onpairstrc --l2 0.01 --buffer 20 --per-class --average",
+	"stream-classes": "online --records 200 --every 30 --state classes.state --algorithm onpairstrc --l2 0.01 --buffer " +
+		"20 --per-class --average",
 	"stream-reservoir": "online --task metric --records 200 --every 30 --state reservoir.state --buffer 20 --reservoir",
 	"clusters":         "cluster -k 2",
 	"pairs":            drawnPairs,
@@ -96,7 +97,8 @@ func verifiable(t *testing.T, dir, name, flags string) []byte {
 	if !strings.HasPrefix(flags, "evaluate") {
 		flags += " --schema patients.yaml"
 	}
-	args := append(strings.Fields(flags), []string{"-q", "--data", "patients.csv", "--out", name + ".json", "--ledger", "l.jsonl"}...)
+	args := append(strings.Fields(flags), []string{"-q", "--data", "patients.csv", "--out", name + ".json",
+		"--ledger", "l.jsonl"}...)
 	if !strings.Contains(flags, "nonprivate") {
 		args = append(args, "--epsilon", "1")
 	}
@@ -136,7 +138,8 @@ func TestVerify(t *testing.T) {
 			}
 		}
 	}
-	for name, want := range map[string]string{"model-1.json": checker.NotCovered, "model-1-plan.json": checker.Verified, "model-1-plan-2.json": checker.Verified} {
+	for name, want := range map[string]string{"model-1.json": checker.NotCovered, "model-1-plan.json": checker.Verified,
+		"model-1-plan-2.json": checker.Verified} {
 		text := must.Get(os.ReadFile(filepath.Join(source(t), "testdata", "formats", name)))(t)
 		if v := checker.Check(text); v.Verdict != want {
 			t.Errorf("%s of an earlier version: %+v", name, v)
@@ -159,7 +162,8 @@ var source = func() func(*testing.T) string {
 func TestVerifyPersons(t *testing.T) {
 	dir := t.TempDir()
 	mustRun(t, dir, "data", "synth", "patients.csv", "--visits", "--persons", "60", "--schema", "patients.yaml")
-	for _, algorithm := range []string{"dpgdsc", "gradient-perturbation", "convergent-descent", "moments", "moments-descent"} {
+	for _, algorithm := range []string{"dpgdsc", "gradient-perturbation", "convergent-descent", "moments",
+		"moments-descent"} {
 		v := checker.Check(verifiable(t, dir, algorithm, "--algorithm "+algorithm))
 		if v.Verdict != checker.Verified || v.Unit != "one person" || !strings.Contains(v.Statement, "3.10") {
 			t.Errorf("%s: %+v", algorithm, v)
@@ -180,8 +184,10 @@ func TestVerifyQueryGroups(t *testing.T) {
 	write(t, dir, "patients.csv", strings.Join(lines, "\n"))
 	write(t, dir, "patients.yaml", string(schema)+"  - {name: query, role: group}\n")
 	for _, unit := range []string{"one record", "one person"} {
-		for _, algorithm := range []string{"dpgdsc", "dpgdc", "gradient-perturbation", "dpgdc2", "convergent-descent", "moments"} {
-			if v := checker.Check(verifiable(t, dir, unit+algorithm, "--algorithm "+algorithm)); v.Verdict != checker.Verified || v.Unit != unit {
+		for _, algorithm := range []string{"dpgdsc", "dpgdc", "gradient-perturbation", "dpgdc2",
+			"convergent-descent", "moments"} {
+			if v := checker.Check(verifiable(t, dir, unit+algorithm, "--algorithm "+algorithm)); v.Verdict != checker.Verified ||
+				v.Unit != unit {
 				t.Errorf("%s for %s: %+v", algorithm, unit, v)
 			}
 		}
@@ -190,7 +196,8 @@ func TestVerifyQueryGroups(t *testing.T) {
 		}
 		lines[0] += ",who"
 		write(t, dir, "patients.csv", strings.Join(lines, "\n"))
-		write(t, dir, "patients.yaml", "ids: public\nmax_rows_per_person: 40\n"+string(schema)+"  - {name: query, role: group}\n  - {name: who, role: person}\n")
+		write(t, dir, "patients.yaml", "ids: public\nmax_rows_per_person: 40\n"+string(schema)+
+			"  - {name: query, role: group}\n  - {name: who, role: person}\n")
 	}
 }
 
@@ -236,7 +243,8 @@ func TestVerifyOtherStatement(t *testing.T) {
 		t.Errorf("twice the noise for the same epsilon: %+v", v)
 	}
 	// The noise of epsilon 1 with the budget of the guarantee that twice the noise gives.
-	mustRun(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json", "--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc")
+	mustRun(t, dir, "train", "-q", "--data", "patients.csv", "--schema", "patients.yaml", "--out", "other.json",
+		"--ledger", "other.jsonl", "--epsilon", "0.5", "--algorithm", "dpgdsc")
 	other := must.Get(os.ReadFile(filepath.Join(dir, "other.json")))(t)
 	var mine, its map[string]any
 	if json.Unmarshal([]byte(text), &mine) != nil || json.Unmarshal(other, &its) != nil {
@@ -254,11 +262,13 @@ func TestVerifyOtherStatement(t *testing.T) {
 // Numbers that no run has, an average of other steps than the theorem's, and texts that two readers read in two ways.
 func TestVerifyRefusesContradictions(t *testing.T) {
 	dir := clinic(t, 200)
-	average, gradient := verifiable(t, dir, "average", verified["average"]), verifiable(t, dir, "gradient", verified["gradient"])
+	average, gradient := verifiable(t, dir, "average", verified["average"]),
+		verifiable(t, dir, "gradient", verified["gradient"])
 	accepted := func(text []byte) bool {
 		end := bytes.LastIndex(text, []byte(",\n  \"checksum\""))
 		sum := sha256.Sum256(append(bytes.Clone(text[:end]), "\n}\n"...))
-		return checker.Check(fmt.Appendf(text[:end:end], ",\n  \"checksum\": \"sha256:%x\"\n}\n", sum)).Verdict == checker.Verified
+		return checker.Check(fmt.Appendf(text[:end:end], ",\n  \"checksum\": \"sha256:%x\"\n}\n",
+			sum)).Verdict == checker.Verified
 	}
 	if !accepted(average) || !accepted(gradient) {
 		t.Fatal("the models are not accepted as they are")
@@ -302,7 +312,8 @@ func TestVerifyArchivedRun(t *testing.T) {
 	verifiable(t, dir, "streamed", "--algorithm moments")
 	for range 2 { // archives of archives
 		mustRun(t, dir, "ledger", "compact", "--ledger", "l.jsonl")
-		ends(t, dir, exitInput, "finished runs may be in its archives", "train", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "l.jsonl", "--out", "x.json", "--resume", "NOBODY")
+		ends(t, dir, exitInput, "finished runs may be in its archives", "train", "--data", "patients.csv", "--schema",
+			"patients.yaml", "--ledger", "l.jsonl", "--out", "x.json", "--resume", "NOBODY")
 		verifiable(t, dir, "later", "--algorithm dpgdsc")
 		must.Do(t, os.Remove(filepath.Join(dir, "later.json")))
 	}
@@ -367,7 +378,10 @@ func TestVerifyLedger(t *testing.T) {
 		{"a changed byte", func() {
 			write(t, dir, "l.jsonl", strings.Replace(string(good), `"type":"finish"`, `"type":"Finish"`, 1))
 		}, exitResource, "not valid"},
-		{"a line less than the head knows", func() { write(t, dir, "l.jsonl", string(bytes.Join(lines()[:3], []byte("\n")))+"\n") }, exitResource, "lost lines"},
+		{"a line less than the head knows", func() {
+			write(t, dir, "l.jsonl", string(bytes.Join(lines()[:3], []byte("\n")))+
+				"\n")
+		}, exitResource, "lost lines"},
 		{"another run", func() { put(append(lines()[:1:1], lines()[3:]...)) }, exitInput, "0 charges"},
 		{"two releases", func() { put(append(lines(), lines()[2])) }, exitInput, "2 final entries"},
 		{"no release", func() { put(append(lines()[:2:2], lines()[3:]...)) }, exitInput, "0 final entries"},
@@ -383,7 +397,8 @@ func TestVerifyLedger(t *testing.T) {
 			put(all)
 		}, exitFailure, "an earlier version charged the run"},
 		{"another unit", edit(`"unit":"one record"`, `"unit":"one person"`), exitInput, "unit"},
-		{"noise from a seed", edit(`,"resumable":true`, `,"seeded_noise":true,"resumable":true`), exitInput, "the noise came from a seed"},
+		{"noise from a seed", edit(`,"resumable":true`, `,"seeded_noise":true,"resumable":true`), exitInput,
+			"the noise came from a seed"},
 		{"another epsilon", edit(`"guarantee":"(`, `"guarantee":"(9`), exitInput, "guarantee"},
 		{"an approved page", edit(`"fingerprint":"`, `"approved":"aa","fingerprint":"`), exitInput, "approved page"},
 		{"another data id", edit(`"data_id":"`, `"data_id":"other-`), exitInput, "data id"},
@@ -407,7 +422,8 @@ func TestReadersRefuseChangedModels(t *testing.T) {
 	write(t, dir, "m.json", strings.Replace(string(text), `"bmi"`, `"bmj"`, 1))
 	metric := verifiable(t, dir, "metric", "--task metric --algorithm moment-metric")
 	write(t, dir, "metric.json", strings.Replace(string(metric), `"bmi"`, `"bmj"`, 1))
-	for _, args := range []string{"predict m.json --data patients.csv", "evaluate m.json --data patients.csv --public-data", "transform metric.json --data patients.csv --out t.csv", "verify m.json"} {
+	for _, args := range []string{"predict m.json --data patients.csv",
+		"evaluate m.json --data patients.csv --public-data", "transform metric.json --data patients.csv --out t.csv", "verify m.json"} {
 		ends(t, dir, exitInput, "checksum", strings.Fields(args)...)
 	}
 }

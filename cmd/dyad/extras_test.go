@@ -53,7 +53,8 @@ func says(t *testing.T, code int, want, line string) string {
 func TestNetworksOfFiles(t *testing.T) {
 	folder(t)
 	const private = " --data r.csv --schema s.yaml --model net.yaml --steps 2 --ledger l.jsonl"
-	says(t, 0, "layers 12 convolution 2x2 tanh pooling dense 2 silu output 1", "plan --schema s.yaml -n 60 --model net.yaml --epsilon 2")
+	says(t, 0, "layers 12 convolution 2x2 tanh pooling dense 2 silu output 1",
+		"plan --schema s.yaml -n 60 --model net.yaml --epsilon 2")
 	if out := says(t, 0, `"epsilon"`, "train --epsilon 2 --out m.json --json"+private); !strings.Contains(out, `"model"`) {
 		t.Error(out)
 	}
@@ -63,7 +64,8 @@ func TestNetworksOfFiles(t *testing.T) {
 		says(t, 0, "model", "train --task metric --dim 2 --similarity "+how+" --out "+how+".json"+private)
 	}
 	must.Do(t, os.Remove("net.yaml")) // a model file holds the description
-	for name, want := range map[string]string{"m": "", "second": "", "cosine": "", "distance": "", "contrastive": "", "batches": checker.NotCovered} {
+	for name, want := range map[string]string{"m": "", "second": "", "cosine": "", "distance": "", "contrastive": "",
+		"batches": checker.NotCovered} {
 		if want == "" {
 			says(t, 0, "with 3.11", "verify "+name+".json --ledger l.jsonl")
 		} else {
@@ -131,8 +133,10 @@ func TestNetworksOfFilesProtectPersons(t *testing.T) {
 	says(t, 0, "row,score", "predict m.json --data visits.csv")
 	says(t, 0, "of 20 persons", "evaluate m.json --data visits.csv --epsilon 1 --ledger l.jsonl")
 	says(t, 0, "export", "export m.json --onnx -o m.onnx")
-	says(t, 0, "all rows of a person", "lab audit gradient-perturbation --model net.yaml -d 12 -n 8 --person-rows 2 --steps 2 --step-size 0.1 --runs 60")
-	says(t, 64, "role: person", "pairs train --tuple 4 --loss npair --model net.yaml --data visits.csv --schema v.yaml --ledger l.jsonl --out x.json")
+	says(t, 0, "all rows of a person",
+		"lab audit gradient-perturbation --model net.yaml -d 12 -n 8 --person-rows 2 --steps 2 --step-size 0.1 --runs 60")
+	says(t, 64, "role: person",
+		"pairs train --tuple 4 --loss npair --model net.yaml --data visits.csv --schema v.yaml --ledger l.jsonl --out x.json")
 }
 
 // Tuples and softmax losses of batches train a network of a file as they train a built-in one: planned without records, charged, verified, started from, mapped by and attacked.
@@ -140,7 +144,8 @@ func TestTuplesOfNetworksOfFiles(t *testing.T) {
 	folder(t)
 	const tuples = " --tuple 4 --loss npair --model net.yaml --rows 2 --epochs 2"
 	const private = " --data r.csv --schema s.yaml --ledger l.jsonl" + tuples
-	says(t, 0, "layers 12 convolution 2x2 tanh pooling dense 2 silu output 2", "pairs plan -n 60 --schema s.yaml --epsilon 2"+tuples)
+	says(t, 0, "layers 12 convolution 2x2 tanh pooling dense 2 silu output 2",
+		"pairs plan -n 60 --schema s.yaml --epsilon 2"+tuples)
 	says(t, 0, "epsilon = 2", "pairs train --epsilon 2 --out m.json"+private)
 	says(t, 0, "the start is a model of data", "pairs train --epsilon 1 --init m.json --out second.json"+private)
 	says(t, 0, "section 9.8", "verify m.json --ledger l.jsonl")
@@ -149,7 +154,9 @@ func TestTuplesOfNetworksOfFiles(t *testing.T) {
 	says(t, 0, "not refuted", "lab audit pairs -n 8 -d 12 --epsilon 4 --runs 100"+tuples)
 	const batches = " --loss infonce --model net.yaml --rows 2 --epochs 2"
 	says(t, 0, "poisson", "pairs plan -n 60 -d 12 --density 1 --degree-cap 4 --verbose"+batches)
-	says(t, 0, "epsilon = 2", "pairs train --density 1 --degree-cap 4 --epsilon 2 --out b.json --data r.csv --schema s.yaml --ledger l.jsonl"+batches)
+	says(t, 0, "epsilon = 2",
+		"pairs train --density 1 --degree-cap 4 --epsilon 2 --out b.json --data r.csv --schema s.yaml --ledger l.jsonl"+
+			batches)
 	says(t, 0, "mapped to 2 dimensions", "transform b.json --data r.csv --out t.csv --force")
 	says(t, 0, "not refuted", "lab audit pairs -n 12 -d 12 --kappa 1 --pairs 6 --batch 6 --epsilon 4 --runs 100"+batches)
 }

@@ -188,7 +188,8 @@ func certificate(p, pr, r node) *big.Float {
 
 // enough refuses a rounding error that is less than one rounding of a number as large as size (section 4.1).
 func enough(what string, stated, size float64) {
-	refuse(stated < 0x1p-53*size*(1-1e-9), "the rounding error of %s is %v, less than one rounding", what, stated)
+	refuse(stated < 0x1p-53*size*(1-1e-9), "the stated rounding error of %s is %v, but a single rounding can "+
+		"already be larger", what, stated)
 }
 
 // weights refuses weights that a run gives with a probability below 1e-12 (section 12.7). It also refuses weights in

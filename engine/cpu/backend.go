@@ -138,9 +138,10 @@ func (k *kernel) planGrid() {
 	k.chunkRows = (rows + k.blockRows - 1) / k.blockRows * k.blockRows
 }
 
-// Share is called by engine.Share. For the near-linear method it returns whole chunks.
-// Methods that visit single pairs need all records. Persons also need all records, because
-// their chunks are cut from the private number of rows.
+// Share returns the range [from, to) of the records that a rank needs, for engine.Share.
+// For the near-linear method, the range consists of whole chunks. Methods that visit
+// single pairs need all records. If records are persons, every rank needs all records,
+// because chunks are cut from the number of rows, which is private.
 func (k *kernel) Share(rank int) (from, to int) {
 	if k.method != NearLinear || k.problem.ByPerson() {
 		return 0, k.problem.N

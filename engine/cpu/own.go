@@ -43,7 +43,8 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 			"Auto or Direct", engine.ErrUnsupported, p.Loss.Name())
 	}
 	if p.ByPerson() {
-		return nil, fmt.Errorf("%w: records of persons need a loss of scores or of a metric; loss %q is neither", engine.ErrUnsupported, p.Loss.Name())
+		return nil, fmt.Errorf("%w: records of persons need a loss of scores or of a metric; loss %q is neither",
+			engine.ErrUnsupported, p.Loss.Name())
 	}
 	if b.Float32 {
 		return nil, fmt.Errorf("%w: the pairs of loss %q cannot be computed in float32", engine.ErrUnsupported, p.Loss.Name())

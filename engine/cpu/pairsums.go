@@ -53,7 +53,8 @@ const panelFloats = 1 << 18
 // this sum.
 func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 	if b.Float32 {
-		return nil, fmt.Errorf("%w: pairs of embeddings are computed only in float64; leave --precision out", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: pairs of embeddings are computed only in float64; leave --precision out",
+			engine.ErrUnsupported)
 	}
 	set, err := kernels.Select(b.Variant)
 	if err != nil {

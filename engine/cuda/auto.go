@@ -71,7 +71,8 @@ func (a Auto) faster(p engine.Problem, onCPU engine.Kernel) (k engine.Kernel, wh
 			cpu *= b.Pace(p)
 		}
 	}
-	why = fmt.Sprintf("at n = %d and d = %d, %s takes %.3g s (from measured times), the CPU %.3g s", p.N, p.D, name, gpu, cpu)
+	why = fmt.Sprintf("at n = %d and d = %d, %s takes %.3g s (from measured times), the CPU %.3g s", p.N, p.D,
+		name, gpu, cpu)
 	if gpu >= cpu {
 		return nil, why
 	}

@@ -109,7 +109,8 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 		return nil, fmt.Errorf("%w: there may be %d rows, but a GPU takes fewer than %d", engine.ErrUnsupported,
 			p.Rows, maxRecords)
 	case !(net.largest(p.Norm) <= mostNetwork):
-		return nil, fmt.Errorf("%w: numbers up to %.3g of network %s are too large for float32 on a GPU", engine.ErrUnsupported, net.largest(p.Norm), net.name)
+		return nil, fmt.Errorf("%w: numbers up to %.3g of network %s are too large for float32 on a GPU",
+			engine.ErrUnsupported, net.largest(p.Norm), net.name)
 	}
 	k := &networkKernel{dense: net, backend: b, rows: p.Rows}
 	for _, l := range k.layers {

@@ -177,8 +177,8 @@ func (k *kernel) planPersons() error {
 // planTeam returns an error for sums that a team cannot share: sums within query groups that are all near-linear.
 func (k *kernel) planTeam() error {
 	if k.backend.Team != nil && len(k.problem.Groups) > 0 && !k.direct {
-		return fmt.Errorf("%w: the GPUs of a team cannot share sums within query groups with loss %q; use moments "+
-			"or one process",
+		return fmt.Errorf("%w: a team of GPUs cannot share the sums of loss %q within query groups; use moments or "+
+			"one process",
 			engine.ErrUnsupported, k.loss.Name())
 	}
 	return nil

@@ -73,7 +73,8 @@ func (b Backend) precision(p engine.Problem) (Precision, error) {
 	case b.Precision == AutoPrecision:
 		return BF16x3, nil
 	case b.Precision != FP32 && p.ByPerson():
-		return 0, fmt.Errorf("%w: pairs of persons cannot be computed in %s; use fp32, or leave out --precision", engine.ErrUnsupported, b.Precision)
+		return 0, fmt.Errorf("%w: pairs of persons cannot be computed in %s; use fp32, or leave out --precision",
+			engine.ErrUnsupported, b.Precision)
 	}
 	return b.Precision, nil
 }

@@ -132,7 +132,8 @@ func TestBasisIsItsFormula(t *testing.T) {
 	if want := 6 + 3 + 6 + 1 + 1 + 4 + 5; e.Dim() != want || len(e.FeatureNames()) != want {
 		t.Fatalf("d %d, names %q, want %d", e.Dim(), e.FeatureNames(), want)
 	}
-	if names := e.FeatureNames(); names[0] != "age~1" || names[8] != "area~3" || names[15] != "height" || names[16] != "sex=m" || names[24] != "gain~4" || names[25] != "gain=0" {
+	if names := e.FeatureNames(); names[0] != "age~1" || names[8] != "area~3" || names[15] != "height" ||
+		names[16] != "sex=m" || names[24] != "gain~4" || names[25] != "gain=0" {
 		t.Errorf("names %q", names)
 	}
 	fields, want := basisRows()
@@ -190,22 +191,31 @@ func TestBasisRefused(t *testing.T) {
 	}
 	wide += "  - {name: y, role: label, positive: 1}\n"
 	for text, want := range map[string]string{
-		strings.Replace(basisSchema, "cosine:6", "cosine:1", 1):                                                        "K from 2 to 32",
-		strings.Replace(basisSchema, "cosine:6", "cosine:33", 1):                                                       "K from 2 to 32",
-		strings.Replace(basisSchema, "cosine:6", "cosine:06", 1):                                                       "K from 2 to 32",
-		strings.Replace(basisSchema, "spike:4", "spike:1", 1):                                                          "K from 2 to 32",
-		strings.Replace(basisSchema, "cosine:6", "waves", 1):                                                           "basis is \"waves\"",
-		strings.Replace(basisSchema, "categories: [f, m]", "categories: [f, m], basis: cosine:2", 1):                   "categorical column cannot have",
-		strings.Replace(basisSchema, "positive: 1", "positive: 1, basis: none", 1):                                     "only features may have",
+		strings.Replace(basisSchema, "cosine:6", "cosine:1",
+			1): "K from 2 to 32",
+		strings.Replace(basisSchema, "cosine:6", "cosine:33",
+			1): "K from 2 to 32",
+		strings.Replace(basisSchema, "cosine:6", "cosine:06",
+			1): "K from 2 to 32",
+		strings.Replace(basisSchema, "spike:4", "spike:1",
+			1): "K from 2 to 32",
+		strings.Replace(basisSchema, "cosine:6", "waves",
+			1): "basis is \"waves\"",
+		strings.Replace(basisSchema, "categories: [f, m]", "categories: [f, m], basis: cosine:2",
+			1): "categorical column cannot have",
+		strings.Replace(basisSchema, "positive: 1", "positive: 1, basis: none",
+			1): "only features may have",
 		"data_id: t\nfeatures: 3\nrange: [0, 1]\nbasis: cosine:6\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "named columns",
 		wide: "544 features, but at most 512",
 	} {
 		must.Fail(ParseSchema([]byte(text)))(t, want)
 	}
-	must.Err(ParseSchema([]byte(strings.Replace(wide, "range: [0, 1]}", "range: [0, 1], basis: cosine:31}", 1))))(t, "543 features were accepted")
+	must.Err(ParseSchema([]byte(strings.Replace(wide, "range: [0, 1]}", "range: [0, 1], basis: cosine:31}", 1))))(t,
+		"543 features were accepted")
 	must.Check(ParseSchema([]byte(strings.Replace(wide, "cosine:32", "cosine:30", 1))))(t, "510 features")
 	file := writeFile(t, "rows.csv", "a,y\n1,0\n0.5,1\n")
-	s := mustSchema(t, "data_id: t\nformat: csv\ncsv: {header: true}\nbasis: cosine:2\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n")
+	s := mustSchema(t, "data_id: t\nformat: csv\ncsv: {header: true}\nbasis: cosine:2\ncolumns:\n  - {name: a, range: "+
+		"[0, 1]}\n  - {name: y, role: label, positive: 1}\n")
 	if _, _, err := Convert(file, s, new(bytes.Buffer), FormatParquet, ConvertOptions{Encoded: true}); err != nil {
 		t.Errorf("encoded rows: %v", err)
 	}
@@ -213,7 +223,9 @@ func TestBasisRefused(t *testing.T) {
 
 // The schema alone decides which column has a spike, one of 0 under log1p; the others have the features of cosines, bit by bit.
 func TestSpikesAreOfTheSchema(t *testing.T) {
-	const text = "data_id: d\nbasis: spike:6\nmissing: {policy: middle}\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [1, 50], transform: log1p}\n  - {name: b, range: [0, 50]}\n  - {name: c, range: [0.5, 50], transform: log1p}\n" +
+	const text = "data_id: d\nbasis: spike:6\nmissing: {policy: middle}\ncsv: {header: true}\ncolumns:\n  - {name: a, " +
+		"range: [1, 50], transform: log1p}\n  - {name: b, range: [0, 50]}\n  - {name: c, range: [0.5, 50], " +
+		"transform: log1p}\n" +
 		"  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
 	spiked, cosines := mustEncoder(t, text), mustEncoder(t, strings.Replace(text, "spike", "cosine", 1))
 	for _, row := range [][]string{{"1", "0", "0.5"}, {"0", "-3", "0"}, {"17", "33", "2"}, {"", "50", ""}} {
@@ -223,13 +235,16 @@ func TestSpikesAreOfTheSchema(t *testing.T) {
 			t.Errorf("%q: %v, and with cosines %v", row, x, want)
 		}
 	}
-	must.Equal(t, mustEncoder(t, strings.Replace(text, "[1, 50]", "[0, 50]", 1)).Dim(), cosines.Dim()+1, "features with a range from 0 under log1p")
+	must.Equal(t, mustEncoder(t, strings.Replace(text, "[1, 50]", "[0, 50]", 1)).Dim(), cosines.Dim()+1,
+		"features with a range from 0 under log1p")
 }
 
 // The lines of a basis are straight in the place of a number, or nearly: a score with these weights has no bend but the bends of the series.
 func TestLinesOfABasisAreStraight(t *testing.T) {
 	for basis, most := range map[string]float64{"none": 1e-12, "curve:3": 1e-12, "cosine:5": 0.045, "spike:5": 0.045} {
-		s := mustSchema(t, "data_id: d\nbasis: "+basis+"\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 6], transform: log1p}\n  - {name: c, categories: [x, y, z]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n")
+		s := mustSchema(t, "data_id: d\nbasis: "+basis+
+			"\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 6], transform: log1p}\n  - {name: c, categories: [x, y, "+
+			"z]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n")
 		e := must.Get(NewEncoder(s))(t)
 		lines := e.Lines()
 		must.Equal(t, len(lines), e.Dim(), "%s: lines", basis)

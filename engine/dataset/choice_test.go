@@ -33,7 +33,8 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 		last := len(c.Products) - 1
 		for _, places := range [][]int{{}, {0, 1}, {last, 2}, {3, last - 1}} {
 			model := e.Chosen(places)
-			if want := len(e.Schema().Interactions) + len(places); len(model.Schema().Interactions) != want || model.Schema().ChooseInteractions != 0 {
+			if want := len(e.Schema().Interactions) + len(places); len(model.Schema().Interactions) != want ||
+				model.Schema().ChooseInteractions != 0 {
 				t.Fatalf("the model's schema has %v", model.Schema().Interactions)
 			}
 			of, err := e.Records(r, model)
@@ -46,18 +47,22 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 				of.Row(i, got)
 				for k := range want {
 					if math.Abs(got[k]-want[k]) > 1e-9 {
-						t.Fatalf("%q, pairs %v: feature %s is %v, and the model's encoder makes %v", row, places, model.FeatureNames()[k], got[k], want[k])
+						t.Fatalf("%q, pairs %v: feature %s is %v, and the model's encoder makes %v", row, places, model.FeatureNames()[k],
+							got[k], want[k])
 					}
 				}
 			}
 		}
-		must.Same(t, must.Get(NewEncoder(e.Chosen([]int{0, 1}).Schema()))(t).FeatureNames(), e.Chosen([]int{0, 1}).FeatureNames(), "names of the model's schema")
+		must.Same(t, must.Get(NewEncoder(e.Chosen([]int{0, 1}).Schema()))(t).FeatureNames(),
+			e.Chosen([]int{0, 1}).FeatureNames(), "names of the model's schema")
 	}
 	for text, want := range map[string]string{
 		"choose_interactions: 9\n" + basisSchema:  "must be 1 to 8",
 		"choose_interactions: -1\n" + basisSchema: "must be 1 to 8",
-		"choose_interactions: 8\ndata_id: x\nformat: csv\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: b, range: [0, 1]}\n  - {name: y, role: label, positive: p}\n": "fewer pairs",
-		"choose_interactions: 1\ndata_id: x\nformat: libsvm\nfeatures: 9\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, positive: \"1\"}\n":                          "named columns",
+		"choose_interactions: 8\ndata_id: x\nformat: csv\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: b, range: [0, " +
+			"1]}\n  - {name: y, role: label, positive: p}\n": "fewer pairs",
+		"choose_interactions: 1\ndata_id: x\nformat: libsvm\nfeatures: 9\nrange: [0, 1]\ncolumns:\n  - {name: y, role: " +
+			"label, positive: \"1\"}\n": "named columns",
 	} {
 		s, err := ParseSchema([]byte(text))
 		if err == nil {

@@ -18,7 +18,8 @@ import (
 )
 
 // convertFile converts and returns the file written.
-func convertFile(t *testing.T, in string, s *Schema, format string, o ConvertOptions) (path string, rows int, out *Schema) {
+func convertFile(t *testing.T, in string, s *Schema, format string,
+	o ConvertOptions) (path string, rows int, out *Schema) {
 	t.Helper()
 	var b bytes.Buffer
 	rows, out = must.Get2(Convert(in, s, &b, format, o))(t, format)
@@ -40,13 +41,17 @@ columns:
   - {name: query, role: group}
 `
 
-const convertMixedData = "who,age,\"a, \"\"b\"\"\",sex,note,out,query,more\np1,30,1e1,f,x,yes,q9,1\np2,?,0.1,m <é>,y,no.,q2,2\np3,5,5,f,z,perhaps,q2,3\np4,0,+05.50,,w,no,q9,4\n"
+const convertMixedData = "who,age,\"a, \"\"b\"\"\",sex,note,out,query,more\np1,30,1e1,f,x,yes,q9,1\np2,?,0.1,m " +
+	"<é>,y,no.,q2,2\np3,5,5,f,z,perhaps,q2,3\np4,0,+05.50,,w,no,q9,4\n"
 
 // Raw rows in any format load to the same records by the schema that Convert
 // returns, also after its YAML.
 func TestConvertKeepsRecords(t *testing.T) {
-	numeric := strings.Replace(strings.Replace(convertMixed, "  - {name: sex, categories: [f, \"m <é>\"], missing: {policy: middle}}\n", "  - {name: sex, role: ignore}\n", 1), ", missing: {values: [\"?\", 0], policy: middle}", ", missing: {values: [\"?\"], policy: middle}", 1)
-	graded := "data_id: t\ncolumns:\n  - {name: a, range: [0, 9]}\n  - {name: y, role: label, kind: numeric, range: [0, 4]}\n  - {name: q, role: group}\n"
+	numeric := strings.Replace(strings.Replace(convertMixed,
+		"  - {name: sex, categories: [f, \"m <é>\"], missing: {policy: middle}}\n", "  - {name: sex, role: ignore}\n", 1),
+		", missing: {values: [\"?\", 0], policy: middle}", ", missing: {values: [\"?\"], policy: middle}", 1)
+	graded := "data_id: t\ncolumns:\n  - {name: a, range: [0, 9]}\n  - {name: y, role: label, kind: numeric, range: [0, " +
+		"4]}\n  - {name: q, role: group}\n"
 	for _, c := range []struct {
 		name, schema, content string
 		formats               []string
@@ -55,7 +60,8 @@ func TestConvertKeepsRecords(t *testing.T) {
 		{"numeric", numeric, convertMixedData, bothFormats},
 		{"graded", graded, "1,0,x\n2,3,y\n3,4,x\n4,2.5,y\n", bothFormats},
 		{"numbered", denseSchema, "1 1:0.5 2:3\n0 2:10\n", bothFormats},
-		{"float32", "data_id: t" + namedColumns, parquetFile(t, patient{pointer(float32(30.1)), "f", 1, true, pointer("q1")}, patient{nil, "m", 2, false, pointer("q1")}), []string{schema.FormatCSV, FormatParquet}},
+		{"float32", "data_id: t" + namedColumns, parquetFile(t, patient{pointer(float32(30.1)), "f", 1, true, pointer("q1")},
+			patient{nil, "m", 2, false, pointer("q1")}), []string{schema.FormatCSV, FormatParquet}},
 	} {
 		s := mustSchema(t, c.schema)
 		in := writeFile(t, "in", c.content)
@@ -72,8 +78,10 @@ func TestConvertKeepsRecords(t *testing.T) {
 			}
 			x, _ := tensors.FromRecords(want.Records)
 			got, _ := tensors.FromRecords(d.Records)
-			if rows != want.Records.Len() || !slices.Equal(got.Float64s(), x.Float64s()) || !slices.Equal(d.Records.Labels(), want.Records.Labels()) || !slices.Equal(d.Groups, want.Groups) {
-				t.Errorf("%s %s: records differ: %v %v, want %v %v", c.name, format, got, d.Records.Labels(), x, want.Records.Labels())
+			if rows != want.Records.Len() || !slices.Equal(got.Float64s(), x.Float64s()) ||
+				!slices.Equal(d.Records.Labels(), want.Records.Labels()) || !slices.Equal(d.Groups, want.Groups) {
+				t.Errorf("%s %s: records differ: %v %v, want %v %v", c.name, format, got, d.Records.Labels(), x,
+					want.Records.Labels())
 			}
 			must.Same(t, d.IDs, want.IDs, "%s %s: ids", c.name, format)
 		}
@@ -115,7 +123,9 @@ func TestConvertEncoded(t *testing.T) {
 func TestConvertErrors(t *testing.T) {
 	s := mustSchema(t, convertMixed)
 	in := writeFile(t, "in.csv", convertMixedData)
-	missing := mustSchema(t, "data_id: t\ncolumns:\n  - {name: a, range: [0, 1], missing: {policy: middle}}\n  - {name: y, role: label, positive: 1}\n")
+	missing := mustSchema(t,
+		"data_id: t\ncolumns:\n  - {name: a, range: [0, 1], missing: {policy: middle}}\n  - {name: y, role: label, "+
+			"positive: 1}\n")
 	var p *source.ParseError
 	for _, c := range []struct {
 		s                *Schema
@@ -153,23 +163,30 @@ func TestScanMemory(t *testing.T) {
 
 func TestSummarize(t *testing.T) {
 	m := must.Get(Summarize(writeFile(t, "in.csv", convertMixedData), mustSchema(t, convertMixed), Options{}))(t)
-	if m.Rows != 3 || m.Positives != 1 || m.Negatives != 2 || m.Groups != 2 || m.LargestGroup != 2 || m.Features != 3 || !m.Labels {
+	if m.Rows != 3 || m.Positives != 1 || m.Negatives != 2 || m.Groups != 2 || m.LargestGroup != 2 ||
+		m.Features != 3 || !m.Labels {
 		t.Errorf("got %+v", m)
 	}
 	age, area, sex := m.Columns[0], m.Columns[1], m.Columns[2]
-	if age.Missing != 2 || age.Min != 30 || age.Max != 30 || age.Used != 0 || area.Min != 0.1 || area.Max != 10 || !(area.Used > 0.58 && area.Used < 0.59) {
+	if age.Missing != 2 || age.Min != 30 || age.Max != 30 || age.Used != 0 || area.Min != 0.1 || area.Max != 10 ||
+		!(area.Used > 0.58 && area.Used < 0.59) {
 		t.Errorf("got %+v, %+v", age, area)
 	}
 	if !slices.Equal(sex.Counts, []int{1, 1}) || sex.Missing != 1 {
 		t.Errorf("got %+v", sex)
 	}
-	m = must.Get(Summarize(writeFile(t, "in", "1 1:-4 3:20\n-1 2:0.5\n1 3:5\n"), mustSchema(t, sparseSchema), Options{}))(t)
+	m = must.Get(Summarize(writeFile(t, "in", "1 1:-4 3:20\n-1 2:0.5\n1 3:5\n"),
+		mustSchema(t, sparseSchema), Options{}))(t)
 	first, third := m.Columns[0], m.Columns[2]
-	if first.Min != -4 || first.Max != 0 || first.Clamped != 1 || first.Used != 0.5 || third.Clamped != 1 || third.Min != 0 || third.Used != 1 {
+	if first.Min != -4 || first.Max != 0 || first.Clamped != 1 || first.Used != 0.5 || third.Clamped != 1 ||
+		third.Min != 0 || third.Used != 1 {
 		t.Errorf("got %+v, %+v", first, third)
 	}
-	m = must.Get(Summarize("testdata/numpy_stored.npz", mustSchema(t, "data_id: t\nformat: npz\nfeatures: 3\nrange: [0, 10]\nmissing: {policy: middle}\ncolumns: [{name: y, role: label, kind: numeric, range: [0, 4]}]\n"), Options{}))(t)
-	if m.Grades == nil || m.Grades.Max != 1 || m.Grades.Used != 0.25 || m.Columns[0].Missing != 1 || m.Columns[2].Clamped != 1 || m.Columns[1].Clamped != 1 {
+	m = must.Get(Summarize("testdata/numpy_stored.npz",
+		mustSchema(t, "data_id: t\nformat: npz\nfeatures: 3\nrange: [0, 10]\nmissing: {policy: middle}\ncolumns: [{name: y, "+
+			"role: label, kind: numeric, range: [0, 4]}]\n"), Options{}))(t)
+	if m.Grades == nil || m.Grades.Max != 1 || m.Grades.Used != 0.25 || m.Columns[0].Missing != 1 ||
+		m.Columns[2].Clamped != 1 || m.Columns[1].Clamped != 1 {
 		t.Errorf("got %+v, grades %+v", m, m.Grades)
 	}
 }

@@ -34,10 +34,15 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 		want          []string
 		columns       int // features, -1 if the draft does not load
 	}{
-		{"German", spreadsheet("Alter;Wert;Betrag;Anteil;Datum;y", 9, "50;24,5;950;45%%;03.02.2024;%d", "61;7,25;1.234;7,5%%;28.02.2024;%d", "47;0,5;12.500;100%%;1.3.2024;%d"), DraftOptions{},
-			[]string{`decimal: ","`, `thousands: "."`, `{name: "Wert", range: [0.5, 24.5]`, `{name: "Betrag", range: [950, 12500]`, `{name: "Anteil", range: [7.5, 100], suffix: "%"`, `{name: "Datum", date: {format: "DD.MM.YYYY", from: 2024-02-03, to: 2024-03-01}`}, 5},
-		{"US", spreadsheet("age,pay,share,day,y", 9, `50,"12,345",45%%,3/14/2024,%d`, `61,950.5,7%%,12/31/2023,%d`, `44,"1,234.75",3%%,1/2/2024,%d`), DraftOptions{},
-			[]string{`thousands: ","`, `{name: "pay", range: [950.5, 12345]`, `{name: "day", date: {format: "MM/DD/YYYY", from: 2023-12-31, to: 2024-03-14}`}, 4},
+		{"German", spreadsheet("Alter;Wert;Betrag;Anteil;Datum;y", 9, "50;24,5;950;45%%;03.02.2024;%d",
+			"61;7,25;1.234;7,5%%;28.02.2024;%d", "47;0,5;12.500;100%%;1.3.2024;%d"), DraftOptions{},
+			[]string{`decimal: ","`, `thousands: "."`, `{name: "Wert", range: [0.5, 24.5]`,
+				`{name: "Betrag", range: [950, 12500]`, `{name: "Anteil", range: [7.5, 100], suffix: "%"`,
+				`{name: "Datum", date: {format: "DD.MM.YYYY", from: 2024-02-03, to: 2024-03-01}`}, 5},
+		{"US", spreadsheet("age,pay,share,day,y", 9, `50,"12,345",45%%,3/14/2024,%d`, `61,950.5,7%%,12/31/2023,%d`,
+			`44,"1,234.75",3%%,1/2/2024,%d`), DraftOptions{},
+			[]string{`thousands: ","`, `{name: "pay", range: [950.5, 12345]`,
+				`{name: "day", date: {format: "MM/DD/YYYY", from: 2023-12-31, to: 2024-03-14}`}, 4},
 		{"can be either", spreadsheet("a;b;y", 9, "950;3;%d", "1.234;4;%d", "12.500;5;%d"), DraftOptions{},
 			[]string{`{name: "a", role: ignore} # 1.234 can be a little more than one, or a thousand`}, 1},
 		{"the user says comma", spreadsheet("a;b;y", 9, "950;3;%d", "1.234;4;%d", "12.500;5;%d"), DraftOptions{Decimal: ","},
@@ -53,12 +58,18 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 		{"percent of some", spreadsheet("a;b;y", 9, "1%%;3;%d", "2;4;%d", "3%%;5;%d"), DraftOptions{},
 			[]string{`{name: "a", role: ignore} # the numbers have different units, or only some have a unit`}, 1},
 		{"identifiers", ids.String(), DraftOptions{},
-			[]string{`{name: "mrn", role: ignore} # looks like an identifier; some values repeat; if they identify persons`, `{name: "case", role: ignore} # looks like an identifier`, `{name: "visits", range: [0, 402], transform: log1p`}, 1},
-		{"no label among many", spreadsheet("drug,died,age,y", 8, "a,no,50,%d", "b,yes,61,%d", "a,yes,70,%d", "b,no,30,%d"), DraftOptions{},
+			[]string{`{name: "mrn", role: ignore} # looks like an identifier; some values repeat; if they identify persons`,
+				`{name: "case", role: ignore} # looks like an identifier`, `{name: "visits", range: [0, 402], transform: log1p`},
+			1},
+		{"no label among many", spreadsheet("drug,died,age,y", 8, "a,no,50,%d", "b,yes,61,%d", "a,yes,70,%d", "b,no,30,%d"),
+			DraftOptions{},
 			[]string{`{name: "drug", categories: ["a", "b"], unknown: other, from_data: true} # FROM THE DATA; two values: it can be the label (role: label)`}, -1},
 		{"answers", spreadsheet("sex,weight,nr,y", 8, "f,61,1,%d", "m,75,2,%d", "f,82,3,%d"), DraftOptions{Label: "y", Positive: "0", Answers: map[string]Answer{
-			"sex": {Categories: []string{"f", "m", "x"}, Unknown: UnknownOther}, "weight": {Range: []float64{2, 400}, Transform: schema.TransformLog1p}, "nr": {Role: RoleIgnore}}},
-			[]string{`{name: "sex", categories: ["f", "m", "x"], unknown: other}`, `{name: "weight", range: [2, 400], transform: log1p}`, `{name: "nr", role: ignore}`, `positive: "0", negative: "1"`}, 2},
+			"sex":    {Categories: []string{"f", "m", "x"}, Unknown: UnknownOther},
+			"weight": {Range: []float64{2, 400}, Transform: schema.TransformLog1p}, "nr": {Role: RoleIgnore}}},
+			[]string{`{name: "sex", categories: ["f", "m", "x"], unknown: other}`,
+				`{name: "weight", range: [2, 400], transform: log1p}`, `{name: "nr", role: ignore}`,
+				`positive: "0", negative: "1"`}, 2},
 	} {
 		path := writeFile(t, "x.csv", c.content)
 		draft := must.Get(Draft(path, c.o))(t, c.name)
@@ -85,14 +96,17 @@ func TestDraftAnswerErrors(t *testing.T) {
 		o       DraftOptions
 		want    string
 	}{
-		{"a,y\n1,0\n2,\n3,1\n", DraftOptions{}, `column "y" has two values, but some of its values are missing, the first in row 3; fill them in`},
+		{"a,y\n1,0\n2,\n3,1\n", DraftOptions{},
+			`column "y" has two values, but some of its values are missing, the first in row 3; fill them in`},
 		{content, DraftOptions{Label: "a"}, `the column "a" cannot be the label, because a label has exactly two values`},
-		{content, DraftOptions{Answers: map[string]Answer{"c": {}}}, `the answers name the column "c", but the file has no such column`},
+		{content, DraftOptions{Answers: map[string]Answer{"c": {}}},
+			`the answers name the column "c", but the file has no such column`},
 		{"a,y\n1,0\n2,1\n", DraftOptions{Label: "y", Positive: "2"}, `the label "y" has no value "2"`},
 	} {
 		must.Fail(Draft(writeFile(t, "x.csv", c.content), c.o))(t, c.want, c.o)
 	}
-	for text, want := range map[string]string{"a: {range: 5}": "answers", "- a": "answers", "a: {label: 1}": "answers", "a: {rang: [0, 1]}": "did you mean range?"} {
+	for text, want := range map[string]string{"a: {range: 5}": "answers", "- a": "answers", "a: {label: 1}": "answers",
+		"a: {rang: [0, 1]}": "did you mean range?"} {
 		must.Fail(ParseAnswers([]byte(text)))(t, want, text)
 	}
 	answers, err := ParseAnswers([]byte("age: {range: [18, 110]}\nsex: {categories: [f, no], unknown: other}\n"))
@@ -125,8 +139,10 @@ func TestDraftSkipsNoRecords(t *testing.T) {
 		return b.String()
 	}
 	for name, c := range map[string]struct{ content, want string }{
-		"a title that is a value":        {"Spital Ost\nSpital;Wert;y\n" + rows("Nord", 150) + rows("Spital Ost", 20), `row 153: the row begins like row 1`},
-		"a total that begins a value":    {"Spital;Wert;y\n" + rows("Nord", 150) + rows("Summerau", 20) + "Summe;9999,5;\n", `row 152: the row begins like row 172`},
+		"a title that is a value": {"Spital Ost\nSpital;Wert;y\n" + rows("Nord", 150) + rows("Spital Ost", 20),
+			`row 153: the row begins like row 1`},
+		"a total that begins a value": {"Spital;Wert;y\n" + rows("Nord", 150) + rows("Summerau", 20) + "Summe;9999,5;\n",
+			`row 152: the row begins like row 172`},
 		"a title that is no value":       {"Spital West\nSpital;Wert;y\n" + rows("Nord", 150) + rows("Ost", 20), ""},
 		"a title and a total, both once": {"Spital West\nSpital;Wert;y\n" + rows("Nord", 150) + "Summe;9999,5;\n", ""},
 	} {

@@ -13,7 +13,8 @@ import (
 )
 
 // pairedSchema has interactions of all kinds: numbers with a basis and without one, two categories and several.
-const pairedSchema = "interactions: [[age, area], [stage, dose], [sex, stage], [height, sex], [height, age], [gain, sex]]" + basisSchema
+const pairedSchema = "interactions: [[age, area], [stage, dose], [sex, stage], [height, sex], [height, age], " +
+	"[gain, sex]]" + basisSchema
 
 // naiveProducts are the blocks of pairedSchema, from a row of basisSchema before its projection, each divided by its factor.
 func naiveProducts(x []float64) (all [][]float64) {
@@ -44,7 +45,8 @@ func TestInteractionsAreProducts(t *testing.T) {
 	if e.Dim() != plain.Dim()+products || len(e.FeatureNames()) != e.Dim() {
 		t.Fatalf("d %d, %d names, want %d", e.Dim(), len(e.FeatureNames()), plain.Dim()+products)
 	}
-	if names := e.FeatureNames(); names[26] != "age~1 * area~1" || names[27] != "age~1 * area~2" || names[35] != "stage=1 * dose~1" || names[e.Dim()-1] != "gain~3 * sex=m" {
+	if names := e.FeatureNames(); names[26] != "age~1 * area~1" || names[27] != "age~1 * area~2" ||
+		names[35] != "stage=1 * dose~1" || names[e.Dim()-1] != "gain~3 * sex=m" {
 		t.Errorf("names %q", names[26:])
 	}
 	// V counts 6 for the interactions.
@@ -88,7 +90,9 @@ func TestInteractionsHaveEqualNorms(t *testing.T) {
 	for i := range points {
 		for j := range points {
 			clear(x)
-			row := []string{place(i, 20, 60), fmt.Sprint(math.Expm1(math.Log1p(99) * (float64(j) + 0.5) / points)), place(i, 0, 10), place(j, 100, 200), "f", "2", fmt.Sprint(math.Expm1(math.Log1p(5000) * (float64(j) + 0.5) / points))}
+			row := []string{place(i, 20, 60), fmt.Sprint(math.Expm1(math.Log1p(99) * (float64(j) + 0.5) / points)),
+				place(i, 0, 10), place(j, 100, 200), "f", "2",
+				fmt.Sprint(math.Expm1(math.Log1p(5000) * (float64(j) + 0.5) / points))}
 			for k, field := range row {
 				e.Listed(k).Encode([]byte(field), x[e.Listed(k).Offset:][:e.Listed(k).Width])
 			}
@@ -128,7 +132,8 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 	case "float32":
 		text = "store: float32\n" + text
 	case "persons": // each has one row, and they are in the order of their ids
-		text, who = "ids: public\n"+strings.Replace(text, "  - {name: y,", "  - {name: who, role: person}\n  - {name: y,", 1), "who,"
+		text, who = "ids: public\n"+strings.Replace(text, "  - {name: y,", "  - {name: who, role: person}\n  - {name: y,", 1),
+			"who,"
 	}
 	s := mustSchema(t, text)
 	e := must.Get(NewEncoder(s))(t)
@@ -186,7 +191,8 @@ func checkMapOfOneRecord(t *testing.T, text, way string) {
 
 func TestInteractionsRefused(t *testing.T) {
 	with := func(pairs string) string { return "interactions: " + pairs + basisSchema }
-	wide := "data_id: t\ninteractions: [[a, b], [c, a]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n  - {name: c, range: [0, 1]}\n"
+	wide := "data_id: t\ninteractions: [[a, b], [c, a]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n  - {name: " +
+		"c, range: [0, 1]}\n"
 	for _, name := range []string{"a", "b"} {
 		wide += "  - {name: " + name + ", categories: ["
 		for k := range 23 {
@@ -208,7 +214,8 @@ func TestInteractionsRefused(t *testing.T) {
 		must.Fail(ParseSchema([]byte(text)))(t, want)
 	}
 	must.Check(ParseSchema([]byte(strings.Replace(wide, "[a, b], ", "", 1))))(t, "73 features")
-	if s := mustSchema(t, "data_id: t\ninteractions: [[1, no]]\ncolumns:\n  - {name: 1, range: [0, 1]}\n  - {name: no, range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n"); s.Interactions[0][1] != "no" {
+	if s := mustSchema(t, "data_id: t\ninteractions: [[1, no]]\ncolumns:\n  - {name: 1, range: [0, 1]}\n  - {name: no, "+
+		"range: [0, 1]}\n  - {name: y, role: label, positive: 1}\n"); s.Interactions[0][1] != "no" {
 		t.Errorf("names %q", s.Interactions)
 	}
 }

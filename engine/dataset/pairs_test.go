@@ -31,7 +31,8 @@ type pairRow struct {
 func TestLoadPairs(t *testing.T) {
 	want := []LabelledPair{{0, 1, true}, {2, 1, false}}
 	bools := PairOptions{True: "true", False: "false"}
-	named := PairOptions{True: "1", False: "0", Columns: PairColumns{First: "a", Second: "b", Label: "sick"}, CSV: schema.CSVOptions{Delimiter: ";"}}
+	named := PairOptions{True: "1", False: "0", Columns: PairColumns{First: "a", Second: "b", Label: "sick"},
+		CSV: schema.CSVOptions{Delimiter: ";"}}
 	preference := PairOptions{True: "first", False: "second", Oriented: true}
 	for _, c := range []struct {
 		name, content string
@@ -59,11 +60,16 @@ func TestLoadPairsErrors(t *testing.T) {
 		position int
 		says     string
 	}{
-		{head + good + "ben,anna,same\n", likeness, 3, "", 0, "row 2 has the same pair; keep only the row with the true label"},
-		{head + good + "\nben,anna,different\n", likeness, 4, "", 0, "row 2 has the same pair; keep only the row with the true label"},
-		{head + "anna,ben,first\nben,anna,second\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row with the true label"},
-		{head + "anna,ben,first\nben,anna,first\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row with the true label"},
-		{"first,second\nanna,ben\nben,anna\n", preference, 3, "", 0, "row 2 has the same pair; keep only the row with the true label"},
+		{head + good + "ben,anna,same\n", likeness, 3, "", 0,
+			"row 2 has the same pair; keep only the row with the true label"},
+		{head + good + "\nben,anna,different\n", likeness, 4, "", 0,
+			"row 2 has the same pair; keep only the row with the true label"},
+		{head + "anna,ben,first\nben,anna,second\n", preference, 3, "", 0,
+			"row 2 has the same pair; keep only the row with the true label"},
+		{head + "anna,ben,first\nben,anna,first\n", preference, 3, "", 0,
+			"row 2 has the same pair; keep only the row with the true label"},
+		{"first,second\nanna,ben\nben,anna\n", preference, 3, "", 0,
+			"row 2 has the same pair; keep only the row with the true label"},
 		{head + good + "dan,dan,same\n", likeness, 3, "", 0, "the same individual twice"},
 		{head + good + "dan,zoe,same\n", likeness, 3, "second", 2, "not in the features file"},
 		{head + "zoe,dan,same\n", likeness, 2, "first", 1, "not in the features file"},
@@ -81,7 +87,8 @@ func TestLoadPairsErrors(t *testing.T) {
 	} {
 		_, err := loadPairs(t, "pairs.csv", c.content, c.o)
 		var parse *source.ParseError
-		if wantRule(t, err, source.ParseError{Row: c.row, Column: c.column, Position: c.position, Rule: c.says}, c.content); !errors.As(err, &parse) || filepath.Base(parse.File) != "pairs.csv" {
+		if wantRule(t, err, source.ParseError{Row: c.row, Column: c.column, Position: c.position, Rule: c.says},
+			c.content); !errors.As(err, &parse) || filepath.Base(parse.File) != "pairs.csv" {
 			t.Fatalf("%q: %v", c.content, err)
 		}
 		for _, field := range []string{"zoe", "secret", "anna", "dan"} {
@@ -90,7 +97,8 @@ func TestLoadPairsErrors(t *testing.T) {
 			}
 		}
 	}
-	must.Err(loadPairs(t, "a.csv", head+good, PairOptions{True: "same", False: "same"}))(t, "two equal values of a label were accepted")
+	must.Err(loadPairs(t, "a.csv", head+good, PairOptions{True: "same", False: "same"}))(t,
+		"two equal values of a label were accepted")
 }
 
 func TestLoadPairsChecksIDs(t *testing.T) {

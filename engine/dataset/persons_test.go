@@ -69,23 +69,27 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 	for options, rule := range map[string]string{"persons: 4": ruleOtherPersons, "persons: 2": ruleOtherPersons} {
 		must.Fail(loadPersons(t, options, text, keep))(t, rule, options)
 	}
-	if _, err := loadPersons(t, "ids: public", "patient,age,ill\n\u200b,1,1\nb,1,0\n", keep); err == nil || !strings.Contains(err.Error(), ruleNoPerson) || !strings.Contains(err.Error(), "row 2") {
+	if _, err := loadPersons(t, "ids: public", "patient,age,ill\n\u200b,1,1\nb,1,0\n", keep); err == nil ||
+		!strings.Contains(err.Error(), ruleNoPerson) || !strings.Contains(err.Error(), "row 2") {
 		t.Errorf("an invisible id: %v", err)
 	}
 	for _, missing := range []string{"NA", " na", "nan", "?"} {
-		_, err := loadPersons(t, "ids: public\nmissing: {values: [NA, \"?\"], policy: middle}", "patient,age,ill\na,1,1\nb,1,0\n"+missing+",1,0\n", keep)
+		_, err := loadPersons(t, "ids: public\nmissing: {values: [NA, \"?\"], policy: middle}",
+			"patient,age,ill\na,1,1\nb,1,0\n"+missing+",1,0\n", keep)
 		if err == nil || !strings.Contains(err.Error(), ruleNoPerson) || !strings.Contains(err.Error(), "row 4") {
 			t.Errorf("a missing id %q: %v", missing, err)
 		}
 	}
-	must.Check(loadPersons(t, "ids: public", "patient,age,ill\nNA,1,1\nb,1,0\n", keep))(t, "an id that is not declared missing")
+	must.Check(loadPersons(t, "ids: public", "patient,age,ill\nNA,1,1\nb,1,0\n", keep))(t,
+		"an id that is not declared missing")
 	must.Fail(loadPersons(t, "ids: public", "patient,age,ill\nb,1,1\nB,1,0\n", keep))(t, ruleOnePerson, "one person")
 	// Whoever does not ask for persons must not get rows.
 	for _, labels := range []LabelMode{LabelsRequired, LabelsOptional, LabelsIgnored} {
 		must.Fail(loadPersons(t, "persons: 3", text, Options{Labels: labels}))(t, "role: person", "labels ", labels)
 	}
 	s := mustSchema(t, fmt.Sprintf(personSchema, "persons: 3"))
-	must.FailDo(t, ScanReader("stream", strings.NewReader(text), s, Options{}, func(*Row) error { return nil }), "role: person", "rows of a stream")
+	must.FailDo(t, ScanReader("stream", strings.NewReader(text), s, Options{}, func(*Row) error { return nil }),
+		"role: person", "rows of a stream")
 	d, err := loadPersons(t, "persons: 3", text, Options{Persons: IgnorePersons})
 	if err != nil || d.Records.ByPerson() || d.Records.Len() != 6 {
 		t.Errorf("rows: %v", err)
@@ -126,7 +130,8 @@ func TestPersonRowsElsewhere(t *testing.T) {
 		}
 		var got [2][][]float64
 		for i, l := range [][]string{first, other} {
-			d := must.Get(loadPersons(t, options, "patient,age,ill\n"+strings.Join(l, "\n")+"\n", Options{Persons: KeepPersons}))(t)
+			d := must.Get(loadPersons(t, options, "patient,age,ill\n"+strings.Join(l, "\n")+"\n",
+				Options{Persons: KeepPersons}))(t)
 			got[i] = ages(d.Records)
 		}
 		for p := range 6 {
@@ -152,20 +157,25 @@ func TestPersonSchema(t *testing.T) {
 	}
 	for _, text := range []string{
 		"data_id: a\npersons: 3\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n",
-		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: q, role: person}, {name: y, role: label, positive: 1}]\n",
-		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: y, role: label, positive: 1, negative: 0, others: drop}]\n",
-		"data_id: a\nids: public\nfeatures: 3\nrange: [0, 1]\ncolumns: [{name: p, role: person}, {name: y, role: label, positive: 1}]\n",
+		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: q, role: person}, " +
+			"{name: y, role: label, positive: 1}]\n",
+		"data_id: a\nids: public\ncolumns: [{name: x, range: [0, 1]}, {name: p, role: person}, {name: y, role: label, " +
+			"positive: 1, negative: 0, others: drop}]\n",
+		"data_id: a\nids: public\nfeatures: 3\nrange: [0, 1]\ncolumns: [{name: p, role: person}, {name: y, role: label, " +
+			"positive: 1}]\n",
 	} {
 		must.Err(ParseSchema([]byte(text)))(t, "accepted:\n%s", text)
 	}
-	must.Check(ParseSchema([]byte("data_id: a\nrows_per_person: 4\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: label, positive: 1}]\n")))(t)
+	must.Check(ParseSchema([]byte("data_id: a\nrows_per_person: 4\ncolumns: [{name: x, range: [0, 1]}, {name: y, role: " +
+		"label, positive: 1}]\n")))(t)
 }
 
 // Which group a person is in is public, and where its rows are is not: groups are numbered by the order of persons, and a person in two
 // is refused, also where the second row is beyond the cap. A pack has the same records and groups.
 func TestPersonsWithinGroups(t *testing.T) {
 	for _, ids := range []string{"ids: public", "persons: 5"} {
-		s := must.Get(ParseSchema(fmt.Appendf(nil, strings.Replace(personSchema, "columns:", "columns:\n  - {name: query, role: group}", 1), ids+"\nmax_rows_per_person: 2")))(t)
+		s := must.Get(ParseSchema(fmt.Appendf(nil, strings.Replace(personSchema, "columns:",
+			"columns:\n  - {name: query, role: group}", 1), ids+"\nmax_rows_per_person: 2")))(t)
 		load := func(o Options, lines ...string) (*Dataset, string, error) {
 			path := filepath.Join(t.TempDir(), "visits.csv")
 			must.Do(t, os.WriteFile(path, []byte("query,patient,age,ill\n"+strings.Join(lines, "\n")+"\n"), 0o600))
@@ -190,7 +200,8 @@ func TestPersonsWithinGroups(t *testing.T) {
 		if got, _, err := load(Options{Persons: IgnorePersons}, more...); err != nil || len(got.Groups) != got.Records.Len() {
 			t.Errorf("%s: groups of rows: %v, %v", ids, got, err)
 		}
-		if _, _, err := load(keep, append(slices.Clone(lines), "r,a,1,1", "q,a,1,1")...); err == nil || !strings.Contains(err.Error(), ruleTwoGroups) || strings.Contains(err.Error(), "row 7") {
+		if _, _, err := load(keep, append(slices.Clone(lines), "r,a,1,1", "q,a,1,1")...); err == nil ||
+			!strings.Contains(err.Error(), ruleTwoGroups) || strings.Contains(err.Error(), "row 7") {
 			t.Errorf("%s: a person in two groups: %v", ids, err)
 		}
 		name, made := packFile(t, path, s)
@@ -199,6 +210,7 @@ func TestPersonsWithinGroups(t *testing.T) {
 			t.Fatalf("%s: a pack: %+v, %+v, %v", ids, made, packed, err)
 		}
 		sameRecords(t, packed.Records, want.Records.UnitSubset([]int{0, 2, 1, 3, 4}))
-		must.Same(t, must.Get(Load(name, s, Options{Persons: IgnorePersons}))(t, ids).Groups, []int32{0, 0, 1, 1, 2}, "%s: groups of a pack by rows", ids)
+		must.Same(t, must.Get(Load(name, s, Options{Persons: IgnorePersons}))(t, ids).Groups, []int32{0, 0, 1, 1, 2},
+			"%s: groups of a pack by rows", ids)
 	}
 }

@@ -19,7 +19,8 @@ const (
 	ruleNoPerson = "the person id is missing (missing.values of the schema may count it as missing), or it has no " +
 		"visible character; every row needs a person id"
 	ruleOtherPersons = "the number of different ids differs from `persons` of the schema; count the ids (ignore " +
-		"case, outer spaces and invisible characters) and correct `persons`, or -n for a model's schema"
+		"case, outer spaces and invisible characters) and correct `persons`; if the schema comes from a model, set " +
+		"-n instead"
 	ruleOnePerson   = "all rows have the same person id; a pairwise loss needs at least 2 persons"
 	ruleTooManyIDs  = "more than 2147483647 query groups"
 	ruleSameLabel   = "every row has the same label; a pairwise loss needs two different labels"

@@ -13,7 +13,8 @@ import (
 func TestParseSchemaSyntax(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"data_id: a\ncolumms: []\n", `line 2, position 1: unknown field "columms"; did you mean columns?`},
-		{"data_id: a\ncolumns:\n  - {name: x, rang: [0, 1]}\n", `line 3, position 15: unknown field "rang"; did you mean range?`},
+		{"data_id: a\ncolumns:\n  - {name: x, rang: [0, 1]}\n",
+			`line 3, position 15: unknown field "rang"; did you mean range?`},
 		{"data_id: a\ndata_id: b\n", "line 2, position 1: "},
 		{"data_id: [\n", "line 1, position 10: "},
 		{"- a\n", "line 1, position 1: "},
@@ -25,7 +26,8 @@ func TestParseSchemaSyntax(t *testing.T) {
 		{strings.Repeat("#", strictyaml.MaxBytes+1), "longer than"},
 	} {
 		_, err := ParseSchema([]byte(c.text))
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "dataset: schema") || strings.Contains(c.text, "maybe") && strings.Contains(err.Error(), "not data") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "dataset: schema") ||
+			strings.Contains(c.text, "maybe") && strings.Contains(err.Error(), "not data") {
 			t.Errorf("%.40q: got %v, want %q", c.text, err, c.want)
 		}
 	}
@@ -48,9 +50,12 @@ func TestValidate(t *testing.T) {
 		{"data_id: t\ncsv: {ignore_others: true}\ncolumns:\n" + label + x, "needs csv.header"},
 		{"data_id: t\n", "columns is empty"},
 		{csv(label + "  - {name: x, position: 1, range: [0, 1]}\n"), "1 of 2 columns have a position"},
-		{csv("  - {name: y, position: 1, role: label, positive: 1}\n  - {name: x, position: 3, range: [0, 1]}\n"), "is 3, but it must be 1 to 2"},
-		{csv("  - {name: y, position: 1, role: label, positive: 1}\n  - {name: x, position: 1, range: [0, 1]}\n"), "used twice"},
-		{"data_id: t\ncsv: {header: true}\ncolumns:\n" + label + "  - {name: x, position: 1, range: [0, 1]}\n", "the header already gives"},
+		{csv("  - {name: y, position: 1, role: label, positive: 1}\n  - {name: x, position: 3, range: [0, 1]}\n"),
+			"is 3, but it must be 1 to 2"},
+		{csv("  - {name: y, position: 1, role: label, positive: 1}\n  - {name: x, position: 1, range: [0, 1]}\n"),
+			"used twice"},
+		{"data_id: t\ncsv: {header: true}\ncolumns:\n" + label + "  - {name: x, position: 1, range: [0, 1]}\n",
+			"the header already gives"},
 		{csv(x), "no column has role: label"},
 		{csv(label + "  - {name: z, role: label, positive: 1}\n" + x), "2 columns have role: label"},
 		{csv(label + x + "  - {name: a, role: id}\n  - {name: b, role: id}\n"), "2 columns have role: id"},
@@ -80,7 +85,8 @@ func TestValidate(t *testing.T) {
 		{csv(label + "  - {name: x, categories: [a, \"\"]}\n"), "a category is empty"},
 		{csv(label + "  - {name: x, range: [0, 1], missing: {policy: drop}}\n"), `policy is "drop"`},
 		{csv(label + "  - {name: x, range: [0, 1], missing: {policy: value}}\n"), "must be a finite number"},
-		{csv(label + "  - {name: x, range: [0, 1], missing: {policy: middle, value: 3}}\n"), `used only if the policy is "value"`},
+		{csv(label + "  - {name: x, range: [0, 1], missing: {policy: middle, value: 3}}\n"),
+			`used only if the policy is "value"`},
 		{csv(label + "  - {name: x, range: [0, 1], missing: {policy: category}}\n"), "for categorical columns"},
 		{csv(label + "  - {name: x, categories: [a, b], missing: {policy: value, value: 1}}\n"), "for numeric columns"},
 		{"missing: {policy: category}\n" + csv(label+x), "for categorical columns"},
@@ -94,15 +100,20 @@ func TestValidate(t *testing.T) {
 		{"data_id: t\nfeatures: 5\nrange: [1, 2]\ncolumns:\n" + label, "must contain 0"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\nmissing: {policy: middle}\ncolumns:\n" + label, "no missing values"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + x, "its index from 1"},
-		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n  - {name: y, position: 1, role: label, positive: 1}\n", "where this column is"},
+		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n  - {name: y, position: 1, role: label, positive: 1}\n",
+			"where this column is"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, positive: a}\n", "must be numbers"},
-		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, role: id}\n", "takes only the roles feature, label and group"},
-		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, position: 1, categories: [a, b]}\n", "are numeric"},
-		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, position: 1, range: [0, 1]}\n  - {name: b, position: 1, range: [0, 1]}\n", "used twice"},
+		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, role: id}\n",
+			"takes only the roles feature, label and group"},
+		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + "  - {name: a, position: 1, categories: [a, b]}\n",
+			"are numeric"},
+		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label +
+			"  - {name: a, position: 1, range: [0, 1]}\n  - {name: b, position: 1, range: [0, 1]}\n", "used twice"},
 	} {
 		must.Fail(ParseSchema([]byte(c.text)))(t, c.want)
 	}
-	must.Fail(ParseSchema([]byte("data_id: \"\"\ncolumns:\n  - {name: x, range: [1, 0]}\n")))(t, must.All{"data_id", "lo < hi", "role: label"}, "all problems")
+	must.Fail(ParseSchema([]byte("data_id: \"\"\ncolumns:\n  - {name: x, range: [1, 0]}\n")))(t,
+		must.All{"data_id", "lo < hi", "role: label"}, "all problems")
 }
 
 // Words that YAML would read as numbers or booleans stay text.

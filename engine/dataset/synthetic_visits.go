@@ -37,7 +37,8 @@ func (v Visits) Validate() error {
 		return fmt.Errorf("dataset: synthetic visits: up to %d rows a person, want 1 to %d",
 			v.MaxRows, schema.DefaultRowsPerPerson)
 	case v.Rows < v.Persons || v.Rows > v.Persons*v.MaxRows:
-		return fmt.Errorf("dataset: synthetic visits: %d rows, want %d to %d (%d persons, up to %d rows each)", v.Rows, v.Persons, v.Persons*v.MaxRows, v.Persons, v.MaxRows)
+		return fmt.Errorf("dataset: synthetic visits: %d rows, want %d to %d (%d persons, up to %d rows each)", v.Rows,
+			v.Persons, v.Persons*v.MaxRows, v.Persons, v.MaxRows)
 	case v.Part < 0 || v.Part > 99:
 		return fmt.Errorf("dataset: synthetic visits: part %d, want 0 to 99", v.Part)
 	}

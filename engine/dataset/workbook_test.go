@@ -21,8 +21,11 @@ import (
 func TestWorkbooksOfOtherWriters(t *testing.T) {
 	for _, name := range []string{"openpyxl.xlsx", "xlsxwriter.xlsx"} {
 		path := filepath.Join("testdata", name)
-		draft := must.Get(Draft(path, DraftOptions{Answers: map[string]Answer{"Leukozyten": {Decimal: ",", Range: []float64{0, 20000}}}}))(t, name)
-		must.Contain(t, string(draft.Schema), "format: xlsx", `{name: "Fall", role: id}`, "format: \"YYYY-MM-DD\", from: 2020-01-01", `range: [0, 20000], decimal: ",", thousands: "."`, `{name: "Kreatinin", range: [0.5, 5.375]`, `positive: "Ja", negative: "nein"`)
+		draft := must.Get(Draft(path, DraftOptions{Answers: map[string]Answer{"Leukozyten": {Decimal: ",",
+			Range: []float64{0, 20000}}}}))(t, name)
+		must.Contain(t, string(draft.Schema), "format: xlsx", `{name: "Fall", role: id}`,
+			"format: \"YYYY-MM-DD\", from: 2020-01-01", `range: [0, 20000], decimal: ",", thousands: "."`,
+			`{name: "Kreatinin", range: [0.5, 5.375]`, `positive: "Ja", negative: "nein"`)
 		s := mustSchema(t, string(draft.Schema))
 		d := must.Get(Load(path, s, Options{}))(t, name)
 		x := make([]float64, 3)
@@ -56,15 +59,19 @@ func TestWorkbookErrors(t *testing.T) {
 	for name, c := range map[string]struct{ path, sheet, want string }{
 		"two sheets": {two, "", "several sheets with cells; name one"},
 		"no sheet":   {two, "Drei", "no sheet of this name"},
-		"old":        {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("x", 600)), "", "workbook from before Excel 2007"},
-		"ods":        {writeFile(t, "a.ods", "PK\x03\x04"+strings.Repeat("\x00", 26)+"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"), "", "OpenDocument spreadsheet; save it as .xlsx"},
-		"damaged":    {writeFile(t, "a.xlsx", "PK\x03\x04"+strings.Repeat("\x00", 22)+"\x13\x00\x00\x00[Content_Types].xml"+strings.Repeat("x", 600)), "", "workbook is damaged"},
+		"old": {writeFile(t, "a.xls", "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"+strings.Repeat("x", 600)), "",
+			"workbook from before Excel 2007"},
+		"ods": {writeFile(t, "a.ods", "PK\x03\x04"+strings.Repeat("\x00", 26)+
+			"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"), "", "OpenDocument spreadsheet; save it as .xlsx"},
+		"damaged": {writeFile(t, "a.xlsx", "PK\x03\x04"+strings.Repeat("\x00", 22)+"\x13\x00\x00\x00[Content_Types].xml"+
+			strings.Repeat("x", 600)), "", "workbook is damaged"},
 	} {
 		must.Fail(Draft(c.path, DraftOptions{Sheet: c.sheet}))(t, c.want, name)
 	}
 	draft := must.Get(Draft(two, DraftOptions{Sheet: "Zwei"}))(t)
 	must.Contain(t, string(draft.Schema), `sheet: "Zwei"`)
-	if d, err := Load(two, mustSchema(t, string(draft.Schema)), Options{}); err != nil || d.Records.Len() != 30 || d.Encoder.Columns()[0] != "b" {
+	if d, err := Load(two, mustSchema(t, string(draft.Schema)), Options{}); err != nil || d.Records.Len() != 30 ||
+		d.Encoder.Columns()[0] != "b" {
 		t.Errorf("%v", err)
 	}
 }
@@ -122,15 +129,19 @@ func TestWorkbooksOfRealWriters(t *testing.T) {
 // TestFormulasWithoutResults: a library stores formulas and computes nothing. Such a cell is refused, by draft and reader, where it
 // was an empty cell and so a missing value, or the 0 that XlsxWriter stores.
 func TestFormulasWithoutResults(t *testing.T) {
-	for _, path := range []string{filepath.Join("testdata", "workbooks", "openpyxl-formulas.xlsx"), filepath.Join("testdata", "workbooks", "xlsxwriter-formulas.xlsx")} {
+	for _, path := range []string{filepath.Join("testdata", "workbooks", "openpyxl-formulas.xlsx"),
+		filepath.Join("testdata", "workbooks", "xlsxwriter-formulas.xlsx")} {
 		_, err := Draft(path, DraftOptions{})
 		wantRule(t, err, source.ParseError{File: path, Row: 2, Position: 3, Rule: workbook.RuleFormula})
-		s := mustSchema(t, "data_id: x\nformat: xlsx\ncsv: {header: true}\ncolumns:\n  - {name: Gewicht, range: [1, 300]}\n  - {name: Groesse, range: [0.5, 2.5]}\n  - {name: BMI, range: [5, 90], missing: {policy: middle}}\n  - {name: Tod, role: label, positive: ja}\n")
+		s := mustSchema(t, "data_id: x\nformat: xlsx\ncsv: {header: true}\ncolumns:\n  - {name: Gewicht, range: [1, 300]}\n "+
+			" - {name: Groesse, range: [0.5, 2.5]}\n  - {name: BMI, range: [5, 90], missing: {policy: middle}}\n  - {name: "+
+			"Tod, role: label, positive: ja}\n")
 		_, err = Load(path, s, Options{})
 		wantRule(t, err, source.ParseError{File: path, Row: 2, Position: 3, Rule: workbook.RuleFormula})
 	}
 	book := excelize.NewFile() // whose results are the results of a spreadsheet program
-	for i, row := range [][]any{{"a", "b", "y"}, {1.5, 3.0, "ja"}, {2.5, 5.0, "nein"}, {4.25, 8.5, "ja"}, {4.25, 9.5, "nein"}} {
+	for i, row := range [][]any{{"a", "b", "y"}, {1.5, 3.0, "ja"}, {2.5, 5.0, "nein"}, {4.25, 8.5, "ja"},
+		{4.25, 9.5, "nein"}} {
 		must.Do(t, book.SetSheetRow("Sheet1", fmt.Sprintf("A%d", i+1), &row))
 		if i > 0 { // the result stays
 			must.Do(t, book.SetCellFormula("Sheet1", fmt.Sprintf("B%d", i+1), fmt.Sprintf("A%d*2", i+1)))
@@ -138,7 +149,8 @@ func TestFormulasWithoutResults(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "computed.xlsx")
 	must.Do(t, book.SaveAs(path))
-	if draft, err := Draft(path, DraftOptions{}); err != nil || !strings.Contains(string(draft.Schema), `{name: "b", range: [3, 9.5]`) {
+	if draft, err := Draft(path, DraftOptions{}); err != nil ||
+		!strings.Contains(string(draft.Schema), `{name: "b", range: [3, 9.5]`) {
 		t.Errorf("%v\n%s", err, draft.Schema)
 	}
 }

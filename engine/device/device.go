@@ -146,8 +146,8 @@ func (d *Device) Backend() engine.Backend {
 }
 
 // Networks returns the backend that computes gradients of networks. It computes pairs of embeddings on the CPU. If a
-// GPU was named, it computes the work for each record on this GPU. auto uses the CPU, because no times of networks are
-// measured.
+// GPU was named, it computes the work for each record on this GPU. auto always uses the CPU here, because it has no
+// measured times for networks.
 func (d *Device) Networks() embedding.Backend {
 	b := embedding.Backend{Workers: d.Workers()}
 	if d.Named() {

@@ -95,9 +95,9 @@ type TermsProblem struct {
 // records, their v_i, theta and the clipping norm, bit for bit, and its norm is at most the clipping norm. Sums of
 // terms are exact except for one rounding at the end. TermRows is used from one goroutine at a time.
 //
-// A term of one record is J_i^T v_i without clipping. There may be any number of such terms, and a record may come
-// several times. For them, Begin takes an upper bound of the sum of ||J_i||_F ||v_i|| over all terms in place of the
-// clipping norm. The error of Sum is at most SinglesError times this bound.
+// If terms have one record each, a term is J_i^T v_i without clipping. There may then be any number of terms, and a
+// record may occur in several terms. The argument clip of Begin is then not a clipping norm, but an upper bound of
+// the sum of ||J_i||_F ||v_i|| over all terms. The error of Sum is at most SinglesError times this bound.
 type TermRows interface {
 	// Room returns the largest number of terms of an Embed.
 	Room() int

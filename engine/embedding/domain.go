@@ -62,7 +62,7 @@ func (b layerBalls) Project(w []float64, _ float64) error {
 	return nil
 }
 
-// ProjectError returns the sum of the errors of the balls.
+// ProjectError returns the sum of the error bounds of the projections to the balls.
 func (b layerBalls) ProjectError(float64) float64 {
 	var sum float64
 	for _, l := range b.layers {

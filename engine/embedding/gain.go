@@ -50,8 +50,8 @@ func (n MLP) StartWith(gain float64, seed uint64) []float64 {
 	return theta
 }
 
-// StartWith returns the start of the network. If the network is an MLP, the gain applies. Other networks ignore the
-// gain.
+// StartWith returns the initial weights of the network, drawn with the seed. For an MLP, see MLP.StartWith. Other
+// networks ignore the gain.
 func (m Model) StartWith(gain float64, seed uint64) []float64 {
 	if n, ok := m.Network.(MLP); ok {
 		return n.StartWith(gain, seed)

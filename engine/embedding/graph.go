@@ -11,9 +11,10 @@ import (
 // so its guarantees need no knowledge of how the tape rounds. J^T v is computed from these Jacobians here.
 type graphNetwork struct{ Graph }
 
-// NewGraph returns the Network of a graph. The range of a graph is unknown, so the Model needs Output.Unit or
-// Output.Within. A gradient computes two Jacobians of every record. If the Jacobians of a block of records do not
-// fit into the reserved memory, it computes three.
+// NewGraph returns the Network of a graph. No bound of the outputs of the graph is known, so a Model of this
+// Network needs Output.Unit or Output.Within. The computation of a gradient computes the Jacobian of every record
+// twice. If the Jacobians of a block of records do not fit into the reserved memory, it computes every Jacobian
+// three times.
 func NewGraph(g Graph) Network { return graphNetwork{g} }
 
 // Reach returns +Inf because no bound is proved.
@@ -72,7 +73,8 @@ func (p *graphPass) each(rows int, visit func(i int, failed bool)) {
 	}
 }
 
-// Embed implements Pass. The sum of squares of the Jacobian is taken in plain order.
+// Embed implements Pass. It adds the squares of the entries of a Jacobian one after
+// another, in the order of the entries.
 func (p *graphPass) Embed(g, norms, x []float64, rows int) {
 	p.x, p.from, p.to = x, 0, 0
 	p.each(rows, func(i int, failed bool) {

@@ -69,13 +69,13 @@ type PairBounds struct {
 	// Slope is A: ||a|| <= A and ||b|| <= A for a = dl/df, b = dl/df'.
 	Slope float64
 	// Diameter bounds how far a term can move when one of its records is replaced, divided by the clipping norm of
-	// Jacobians. It is 4 A, or less where b = -a (docs/theory.md#networks).
+	// Jacobians. It is 4 A, where A is Slope. For a loss with b = -a it can be less (docs/theory.md#networks).
 	Diameter float64
 	// Origin is the source of the bounds of phi's slopes.
 	Origin engine.Origin
 }
 
-// Link is the number that links two embeddings f and f'.
+// Link selects the number u that is computed from two embeddings f and f'.
 type Link int
 
 // The links.

@@ -7,8 +7,8 @@ import (
 	"dyad/kernels"
 )
 
-// Shape is a network whose function is unknown to this program. Only the parts of its weights are known, from the model
-// file of another program. A Shape cannot map records.
+// Shape is a network that only another program can compute. This program knows the sizes of the parts of the network's
+// weights from a model file that the other program wrote. A Shape cannot map records.
 type Shape struct {
 	Title   string
 	In, Out int

@@ -10,10 +10,10 @@ import (
 // changes nothing.
 type Altered struct {
 	engine.Backend
-	// Records returns the records that are bound instead of r.
+	// Records returns the records that Bind uses in place of r.
 	Records func(r *engine.Records) *engine.Records
-	// Bounds returns the bounds that replace k.Bounds(q). Sum writes to dst the sum that
-	// replaces the result of e, which is bound to r.
+	// Bounds is called instead of k.Bounds(q). Sum is called instead of e.Sum(ctx, dst,
+	// q). The evaluator e is bound to the records r.
 	Bounds func(k engine.Kernel, q engine.Query) engine.QueryBounds
 	Sum    func(ctx context.Context, e engine.Evaluator, r *engine.Records, dst []float64, q engine.Query) error
 }

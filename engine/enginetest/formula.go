@@ -5,8 +5,9 @@ import (
 	"math/rand/v2"
 )
 
-// RandomFormula returns a random formula in u (autodiff.Parse) of about the given depth. It has branches on the
-// values of the functions that losses consist of. Its slope is bounded on bounded margins.
+// RandomFormula returns a random formula in u, in the notation of autodiff.Parse and of about the given depth.
+// The formula consists of functions that losses use. It may also branch on the value of one of its parts. Its
+// slope is bounded on every bounded interval of u.
 func RandomFormula(rng *rand.Rand, depth int) string {
 	if depth <= 0 {
 		return []string{"u", "(-u)", "(1 - u)", "(u + 0.3)", fmt.Sprintf("(%.3g*u)", 0.1+2*rng.Float64())}[rng.IntN(5)]

@@ -49,7 +49,7 @@ func (m *member) Rank() int { return m.rank }
 // Size implements engine.Team.
 func (m *member) Size() int { return m.size }
 
-// End ends the team, as the end of a process does.
+// End ends the team, as if the process of a member had ended.
 func (m *member) End(cause error) {
 	m.Lock()
 	defer m.Unlock()

@@ -21,7 +21,7 @@ type T interface {
 
 // Options selects the cases of Run. With the zero value, Run covers all cases if the tests run at full power
 // (sizes.Full). Below full power, Run combines each size with only one of the radii, and each case with only every
-// second labelling. The radii and the labellings take turns.
+// second labelling. The next size gets the next radius, and the next case gets the other labellings.
 type Options struct {
 	// Losses are the score losses. If it is nil, engine.Logistic{} and SmoothHinge{} are used. An empty list
 	// that is not nil means no losses.
@@ -42,9 +42,9 @@ type Options struct {
 	// Short leaves out sizes above 129. If Sizes or Radii is nil, Short also uses fewer default values.
 	Short bool
 	// WithWorkers returns the backend with another number of workers. Results must have the same bits for 1, 2
-	// and 7 workers. At full power, every problem is checked with each of these numbers. Below full power,
-	// every problem is checked with only one of these numbers, and the numbers take turns. If WithWorkers is
-	// nil, this check is skipped.
+	// and 7 workers. If the tests run at full power (sizes.Full), every problem is checked with each of these
+	// numbers. Otherwise, every problem is checked with only one of these numbers, and the numbers take turns.
+	// If WithWorkers is nil, this check is skipped.
 	WithWorkers func(workers int) engine.Backend
 	// PerPair is the limit of Roundoff / Pairs.Len in units of the Lipschitz constant, for 64 records or more.
 	// It is multiplied by max(1, V/8), where V = 4 LabelAbs FeatureNorm Radius is the largest margin. The
@@ -222,7 +222,7 @@ func (s *suite) testPairs(e engine.Evaluator, workers map[int]engine.Evaluator, 
 			continue
 		}
 		if err := workers[k].Sum(ctx, again, engine.Gradient(w, pairs)); err != nil || !sameBits(got, again) {
-			s.fail("Sum over %T with %d workers has other bits (error %v)", pairs, k, err)
+			s.fail("Sum over %T with %d workers differs in its bits from the first result (error %v)", pairs, k, err)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func (s *suite) testOtherPairs(e engine.Evaluator, w []float64) {
 	for _, q := range other {
 		if err := e.Sum(context.Background(), dst, engine.Gradient(w, q)); err == nil ||
 			!math.IsInf(e.Kernel().Bounds(engine.Query{Pairs: q}).Sum, 1) {
-			s.fail("the backend accepts %T, which are not the pairs of the problem", q)
+			s.fail("the backend accepts pairs of type %T that belong to another problem", q)
 		}
 	}
 }

@@ -153,10 +153,11 @@ func TestSuiteCatchesDefects(t *testing.T) {
 			y[0] = -y[0]
 			return r
 		}}, "Roundoff says"},
-		"ignores the context": {broken{ctx: func(context.Context) context.Context { return context.Background() }}, "cancelled context"},
-		"vacuous bound":       {broken{roundoff: func(b float64) float64 { return 1e6 * b }}, "Roundoff per pair"},
-		"infinite bound":      {broken{roundoff: func(float64) float64 { return math.Inf(1) }}, "Roundoff says"},
-		"zero bound":          {broken{roundoff: func(float64) float64 { return 0 }}, "Roundoff says"},
+		"ignores the context": {broken{ctx: func(context.Context) context.Context { return context.Background() }},
+			"cancelled context"},
+		"vacuous bound":  {broken{roundoff: func(b float64) float64 { return 1e6 * b }}, "Roundoff per pair"},
+		"infinite bound": {broken{roundoff: func(float64) float64 { return math.Inf(1) }}, "Roundoff says"},
+		"zero bound":     {broken{roundoff: func(float64) float64 { return 0 }}, "Roundoff says"},
 		"bound for other pairs": {broken{roundoff: func(b float64) float64 {
 			return min(b, 1e-9)
 		}}, "for a wrong number of records"},
@@ -277,7 +278,8 @@ func (e shiftedEvaluator) Sum(ctx context.Context, dst []float64, q engine.Query
 // found.
 func TestSuiteCatchesWrongGroups(t *testing.T) {
 	opts := enginetest.Options{
-		Losses: []engine.ScoreLoss{engine.Logistic{}}, MetricLosses: []engine.MetricLoss{}, Sizes: []int{}, Radii: []float64{1},
+		Losses: []engine.ScoreLoss{engine.Logistic{}}, MetricLosses: []engine.MetricLoss{}, Sizes: []int{},
+		Radii:  []float64{1},
 		Groups: [][]int{{4, 3, 9}},
 	}
 	suiteSays(t, shifted{cpu.Backend{}, func([]int) {}}, opts, "")
@@ -307,14 +309,17 @@ func (b swapped) Plan(p engine.Problem) (engine.Kernel, error) {
 func TestSuiteCatchesWrongKinks(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	opts := enginetest.Options{
-		Losses: []engine.ScoreLoss{engine.Score{Of: enginetest.Hinge()}}, MetricLosses: []engine.MetricLoss{engine.Metric{Of: enginetest.Hinge()}},
-		Sizes: []int{3, 64}, Radii: []float64{1},
+		Losses:       []engine.ScoreLoss{engine.Score{Of: enginetest.Hinge()}},
+		MetricLosses: []engine.MetricLoss{engine.Metric{Of: enginetest.Hinge()}},
+		Sizes:        []int{3, 64}, Radii: []float64{1},
 	}
 	hinge := func(left, knot, right float64) enginetest.Pieces {
-		return enginetest.Pieces{Label: "test-hinge", Parts: []engine.Piece{{From: math.Inf(-1), Slope: left}, {From: knot, Slope: right}}}
+		return enginetest.Pieces{Label: "test-hinge",
+			Parts: []engine.Piece{{From: math.Inf(-1), Slope: left}, {From: knot, Slope: right}}}
 	}
 	for name, is := range map[string]enginetest.Pieces{
-		"": hinge(-1, 1, 0), "other knot": hinge(-1, 0.5, 0), "small jump": hinge(-1, 1, -1e-9), "left slope": hinge(-1-1e-9, 1, 0), "other side": hinge(0, 1, -1),
+		"": hinge(-1, 1, 0), "other knot": hinge(-1, 0.5, 0), "small jump": hinge(-1, 1, -1e-9),
+		"left slope": hinge(-1-1e-9, 1, 0), "other side": hinge(0, 1, -1),
 	} {
 		for _, method := range []cpu.Method{cpu.Direct, cpu.Sorted} {
 			o := opts

@@ -7,8 +7,8 @@ import (
 	"dyad/engine/layers"
 )
 
-// AddNetwork adds the layers and the output stage of a network. It supports an MLP, whose hidden layers have the given
-// activation, and a network from a file in plain Go. It returns an error for other networks.
+// AddNetwork adds the layers and the output stage of a network. The network must be an MLP, whose hidden layers have
+// the given activation, or a layers.Network, which comes from a file. AddNetwork returns an error for other networks.
 func (f *Function) AddNetwork(net embedding.Model, hidden Activation, weights []float64) error {
 	switch of := net.Network.(type) {
 	case embedding.MLP:

@@ -42,8 +42,8 @@ type Progress struct {
 const measuredPairs = 1 << 22
 
 // Stability evaluates every pair with the weights obtained when each record is left out. The function without(dst, i)
-// computes these weights, either by Refit or by adding the result of Change to w. It needs n calls of without and n^3
-// values of the loss, on all processors. The memory is n^2 numbers.
+// computes these weights, either by Refit or by adding the result of Change to w. Stability calls this function n
+// times and computes n^3 values of the loss, on all processors. It needs memory for n^2 numbers.
 func (o *Objective) Stability(ctx context.Context, w []float64, without func(dst []float64, i int) error,
 	p Progress) (Stability, error) {
 	n, workers := o.Len(), runtime.GOMAXPROCS(0)
@@ -115,7 +115,7 @@ type PL struct {
 	// Points is the number of points at which F exceeds F* by more than its rounding error. Only these
 	// points count.
 	Points int
-	// Distance is the distance from the minimum at which Smallest was found.
+	// Distance is the distance between the minimum and the point at which Smallest was found.
 	Distance float64
 }
 

@@ -42,7 +42,8 @@ type Influences struct {
 	// each record if the record is left out. It is positive for records that help.
 	Mean    float64   `json:"mean_loss"`
 	Changes []float64 `json:"changes"`
-	// Checked lists the records without which the model was fitted again, by descending predicted change.
+	// Checked has one entry for each checked record. For each of them the model was fitted again without
+	// the record. The entries are in order of descending predicted change.
 	Checked []Checked `json:"checked,omitempty"`
 	// Pearson and Rank are correlations of predicted and exact changes. They need at least three checked records.
 	Pearson *float64 `json:"pearson,omitempty"`

@@ -22,26 +22,29 @@ func parsed(t testing.TB, text string) layers.Spec {
 // A file that cannot be used is refused where it is wrong, with what is right.
 func TestWrongFilesAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                    "empty",
-		"layers:\n  - dence: 3\n":             "layers: line 2, position 5: unknown field \"dence\"; did you mean dense?",
-		"layers: 5":                           "layers: line 1, position 9: layers: want a list, not a whole number; want a list such as",
-		"layers: [dence: 3]":                  "did you mean dense?",
-		"layers: [convolution: {chanels: 3}":  "",
-		"layers: [convolution: {chanels: 3}]": "did you mean channels?",
-		"layers: []":                          "needs a list of layers",
-		"input: [1, 2, 3, 2]\nlayers: [dense: 3]":                                             "at most three dimensions",
-		"input: [0]\nlayers: [dense: 3]":                                                      "dimension of 0",
-		"gain: -1\nlayers: [dense: 3]":                                                        "the gain is -1",
-		"input: [2, 3]\nlayers: [dense: 3]":                                                   "takes 6 features, but the records have 12",
-		"layers: [dense: -3]":                                                                 "layer 1 (dense)",
-		"layers: [activation: tanh, {dense: 3, activation: tanh}]":                            "layer 2 (unclear) of an input of shape [12]",
-		"layers: [activation: tan]":                                                           "\"tan\" is unknown",
-		"layers: [convolution: {channels: 2, size: 3}]":                                       "needs an image",
-		"input: [1, 4, 3]\nlayers: [convolution: {channels: 2, size: 5}]":                     "larger than the image",
-		"input: [1, 4, 3]\nlayers: [pooling: {kind: mean}]":                                   "not square",
-		"input: [1, 4, 3]\nlayers: [pooling: {kind: median, size: 2}]":                        "want mean or max",
-		"layers: [embedding: [{columns: [2, 14], size: 2}]]":                                  "without overlap",
-		"layers: [dense: 4, residual: [activation: tanh, dense: 5]]":                          "layer 2 (residual) of an input of shape [4]: the inner layers give the shape [5]",
+		"":                        "empty",
+		"layers:\n  - dence: 3\n": "layers: line 2, position 5: unknown field \"dence\"; did you mean dense?",
+		"layers: 5": "layers: line 1, position 9: layers: want a list, not a whole number; want a " +
+			"list such as",
+		"layers: [dence: 3]":                      "did you mean dense?",
+		"layers: [convolution: {chanels: 3}":      "",
+		"layers: [convolution: {chanels: 3}]":     "did you mean channels?",
+		"layers: []":                              "needs a list of layers",
+		"input: [1, 2, 3, 2]\nlayers: [dense: 3]": "at most three dimensions",
+		"input: [0]\nlayers: [dense: 3]":          "dimension of 0",
+		"gain: -1\nlayers: [dense: 3]":            "the gain is -1",
+		"input: [2, 3]\nlayers: [dense: 3]": "takes 6 features, but the " +
+			"records have 12",
+		"layers: [dense: -3]": "layer 1 (dense)",
+		"layers: [activation: tanh, {dense: 3, activation: tanh}]":        "layer 2 (unclear) of an input of shape [12]",
+		"layers: [activation: tan]":                                       "\"tan\" is unknown",
+		"layers: [convolution: {channels: 2, size: 3}]":                   "needs an image",
+		"input: [1, 4, 3]\nlayers: [convolution: {channels: 2, size: 5}]": "larger than the image",
+		"input: [1, 4, 3]\nlayers: [pooling: {kind: mean}]":               "not square",
+		"input: [1, 4, 3]\nlayers: [pooling: {kind: median, size: 2}]":    "want mean or max",
+		"layers: [embedding: [{columns: [2, 14], size: 2}]]":              "without overlap",
+		"layers: [dense: 4, residual: [activation: tanh, dense: 5]]": "layer 2 (residual) of an " +
+			"input of shape [4]: the inner layers give the shape [5]",
 		"layers: [dense: 4, residual: [dense: 4, pooling: {}]]":                               "layer 2.2 (pooling)",
 		"layers: [attention: {size: 2}]":                                                      "needs two items",
 		"layers: [dense: 1, layernorm: true]":                                                 "mean of one number",
@@ -66,13 +69,18 @@ func TestValuesByHand(t *testing.T) {
 		theta, x, want []float64
 	}{
 		{"layers: [dense: 2, activation: relu]", []float64{1, 2, 3, -1, 0, 0, 10, 100}, []float64{4, 5}, []float64{170}},
-		{"input: [1, 2, 2]\nlayers: [convolution: {channels: 1, size: 1}, pooling: {kind: max}]", []float64{2, 1, 3}, []float64{1, 5, 2, 4}, []float64{33}},
-		{"input: [1, 2, 2]\nlayers: [convolution: {channels: 1, size: 2, padding: 1, stride: 2}]", []float64{1, 10, 100, 1000, 0, 1, 1, 1, 1}, []float64{1, 5, 2, 4}, []float64{1*1000 + 5*100 + 2*10 + 4}},
+		{"input: [1, 2, 2]\nlayers: [convolution: {channels: 1, size: 1}, pooling: {kind: max}]", []float64{2, 1, 3},
+			[]float64{1, 5, 2, 4}, []float64{33}},
+		{"input: [1, 2, 2]\nlayers: [convolution: {channels: 1, size: 2, padding: 1, stride: 2}]",
+			[]float64{1, 10, 100, 1000, 0, 1, 1, 1, 1}, []float64{1, 5, 2, 4}, []float64{1*1000 + 5*100 + 2*10 + 4}},
 		{"input: [2, 2]\nlayers: [pooling: {kind: mean}]", []float64{1, 10}, []float64{1, 5, 3, 9}, []float64{72}},
-		{"layers: [embedding: [{columns: [2, 3], size: 1}]]\ngain: 0.5", []float64{7, 8, 1, 10, 100}, []float64{2, 0, 1, 4}, []float64{2 + 80 + 400}},
+		{"layers: [embedding: [{columns: [2, 3], size: 1}]]\ngain: 0.5", []float64{7, 8, 1, 10, 100}, []float64{2, 0, 1, 4},
+			[]float64{2 + 80 + 400}},
 		{"layers: [residual: [activation: relu]]", []float64{1, 10}, []float64{2, -1}, []float64{4 - 10}},
-		{"input: [2, 1]\nlayers: [attention: {size: 1}]", []float64{0, 0, 0, 0, 1, 0, 2, 1, 10}, []float64{1, 3}, []float64{44}},
-		{"layers: [layernorm: true]", []float64{1, 2, 3, 4, 1, 10}, []float64{-7, 7}, []float64{3 - 1/math.Sqrt(1+layers.Epsilon/49) + 10*(4+2/math.Sqrt(1+layers.Epsilon/49))}},
+		{"input: [2, 1]\nlayers: [attention: {size: 1}]", []float64{0, 0, 0, 0, 1, 0, 2, 1, 10}, []float64{1, 3},
+			[]float64{44}},
+		{"layers: [layernorm: true]", []float64{1, 2, 3, 4, 1, 10}, []float64{-7, 7},
+			[]float64{3 - 1/math.Sqrt(1+layers.Epsilon/49) + 10*(4+2/math.Sqrt(1+layers.Epsilon/49))}},
 	} {
 		net := must.Get(parsed(t, c.text).Network(len(c.x), len(c.want)))(t)
 		if n := embedding.Parameters(net); n != len(c.theta) {
@@ -124,7 +132,8 @@ func TestDenseLayersAreAnMLP(t *testing.T) {
 
 // A model file holds the description itself: it is the same after JSON, and what is changed has another digest.
 func TestSpecSurvivesJSON(t *testing.T) {
-	s := parsed(t, "{input: [3, 4], layers: [residual: [attention: {size: 2}, layernorm: true], pooling: {kind: max}, dense: 2]}")
+	s := parsed(t, "{input: [3, 4], layers: [residual: [attention: {size: 2}, layernorm: true], pooling: {kind: "+
+		"max}, dense: 2]}")
 	text := must.Get(json.Marshal(s))(t)
 	var again layers.Spec
 	if err := json.Unmarshal(text, &again); err != nil || !reflect.DeepEqual(s, again) || s.Digest() != again.Digest() {
@@ -149,7 +158,8 @@ func TestPlainNetworksDoNotTrain(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"layers: [dense: 3, activation: tanh]", "input: [1, 4, 3]\nlayers:\n  - convolution: {channels: 2, size: 2}\n  - pooling: {kind: mean, size: 2}\n", "{layers: [residual: [dense: 12]]}", "layers: [embedding: [{columns: [1, 2], size: 3}]]", "input: [4, 3]\nlayers: [attention: {size: 2, heads: 2}, layernorm: true]"} {
+	for _, seed := range []string{"layers: [dense: 3, activation: tanh]",
+		"input: [1, 4, 3]\nlayers:\n  - convolution: {channels: 2, size: 2}\n  - pooling: {kind: mean, size: 2}\n", "{layers: [residual: [dense: 12]]}", "layers: [embedding: [{columns: [1, 2], size: 3}]]", "input: [4, 3]\nlayers: [attention: {size: 2, heads: 2}, layernorm: true]"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -299,7 +299,8 @@ func (n *Network) Spec() Spec { return n.spec }
 // Reach returns +Inf because no bound is proved. So a Model needs Output.Unit or Output.Within.
 func (n *Network) Reach(float64) float64 { return math.Inf(1) }
 
-// PullError returns the error bounds of the same network as a graph, which is used for training.
+// PullError returns the error bounds of the network that is used for training. It has the same
+// layers but is an embedding.Graph.
 func (n *Network) PullError(norm float64) embedding.PullError {
 	return embedding.NewGraph(graph{n}).PullError(norm)
 }

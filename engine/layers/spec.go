@@ -28,7 +28,8 @@ import (
 	"dyad/engine/dataset/strictyaml"
 )
 
-// Spec describes a network as a file does. It is public: it must not be chosen by looking at the records.
+// Spec is the content of a file that describes a network. It is public: it must not be chosen by looking
+// at the records.
 type Spec struct {
 	// Input is the shape of a record. The features of a record are in row-major order of this shape: the last
 	// dimension varies fastest. If Input is nil, a record is a vector of all features.
@@ -51,7 +52,7 @@ type Layer struct {
 	Pooling *Pooling `json:"pooling,omitempty" yaml:"pooling"`
 	// Embedding replaces columns that encode categories by vectors. Each category has one column of the record.
 	Embedding []Categories `json:"embedding,omitempty" yaml:"embedding"`
-	// Residual is a list of layers. The layer adds its input to the output of this list.
+	// Residual is a list of inner layers. The residual layer adds its input to the output of the last inner layer.
 	Residual []Layer `json:"residual,omitempty" yaml:"residual"`
 	// LayerNorm subtracts the mean of a vector, an image or each item of a set and divides by its standard
 	// deviation. Then it multiplies and shifts each feature (each channel of an image) by parameters.

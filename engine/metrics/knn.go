@@ -79,7 +79,8 @@ func classify(ctx context.Context, train, test points, o KNNOptions, leaveOneOut
 	}
 	if train.d != test.d || k < 1 || k > candidates || workers < 1 {
 		return Classification{}, fmt.Errorf("metrics: got K = %d, %d neighbours with %d features, records with %d "+
-			"features and Workers = %d; want 1 <= K <= neighbours, equal features and Workers >= 0", o.K, candidates, train.d, test.d, o.Workers)
+			"features and Workers = %d; want 1 <= K <= neighbours, equal features and Workers >= 0", o.K, candidates, train.d,
+			test.d, o.Workers)
 	}
 	s, err := newSpace(o.Metric, train.d, train.norm, test.norm)
 	if err != nil {

@@ -26,11 +26,11 @@ func Relevance(labels []float64) ([]float64, error) {
 //	DCG = sum_{r=1..k} gain(relevance at rank r) / log2(r + 1)
 //	NDCG = DCG(order of the scores) / DCG(order of the relevances), in [0, 1].
 //
-// If k is 0 or above the size of the group, the whole group counts. Records of equal score count as the exact
-// average of DCG over all their orders, so each has the mean gain of its tie (McSherry & Najork 2008). A group
-// in which every relevance is 0 has no NDCG. A group of m records takes O(m log m) time, and its
-// relative error is below (2m + 4k + 100) 2^-53. The reason is that both DCGs are plain sums of non-negative
-// terms: at most m gains of a tie, k discounts and k ties. Scores can be infinite but not NaN. The gain is 2^rel - 1
+// If k is 0 or above the size of the group, the whole group counts. If records have equal scores, DCG is the exact
+// average over all orders of these records. So each of them counts with the mean of their gains (McSherry & Najork
+// 2008). A group in which every relevance is 0 has no NDCG. A group of m records takes O(m log m) time, and its
+// relative error is below (2m + 4k + 100) 2^-53. The reason is that both DCGs are plain sums of non-negative terms:
+// at most m gains of a tie, k discounts and k ties. Scores can be infinite but not NaN. The gain is 2^rel - 1
 // (Burges et al. 2005) for rel in [0, 512].
 func NDCG(scores, relevance []float64, k int, g Grouping) (GroupMean, error) {
 	if err := checkGraded(scores, relevance, "relevances"); err != nil {

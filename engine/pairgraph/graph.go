@@ -79,7 +79,7 @@ func (g *Graph) findTwice() error {
 		}
 	}
 	if second < len(g.pairs) {
-		return fmt.Errorf("%w: pair %d occurs twice; keep only one line for each two individuals", ErrPairs, second)
+		return fmt.Errorf("%w: pair %d occurs twice; keep only one line for these two individuals", ErrPairs, second)
 	}
 	return nil
 }

@@ -28,9 +28,10 @@ func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 	return &Leader{team: t, kernel: k, records: r}
 }
 
-// Leads returns an error unless the leader was created with k and r. The other ranks sum the
-// gradients of the leader's kernel over the leader's records. The bounds of another plan do not hold
-// for this kernel, and the privacy budget of another run is not charged for these records.
+// Leads returns an error unless the leader was created with the kernel k and the records r. The
+// other ranks always use the kernel and the records of the leader. The bounds of a plan with another
+// kernel do not hold for the leader's sums. The charge of a run on other records does not cover the
+// leader's records.
 func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
 	if l.records != r || !reflect.ValueOf(k).Comparable() || l.kernel != k {
 		return errors.New("team: the leader was made for another plan or other records; call Lead for this plan " +
@@ -95,8 +96,10 @@ func (l *Leader) Digest(ctx context.Context) (string, error) {
 	return text, l.did(err)
 }
 
-// Inputs returns an error unless the input files of all ranks are unchanged. It calls the function own for
-// this rank. Every other rank calls the function that was passed to its Serve. Its error names the files.
+// Inputs returns an error unless the input files of all ranks are unchanged. Every rank checks the files
+// that it read: this rank calls the function own, and every other rank calls the function that was passed
+// to Serve. If files of another rank have changed, the error that Serve returns on that rank names the
+// files.
 func (l *Leader) Inputs(ctx context.Context, own func() error) error {
 	if err := l.ask(ctx, opInputs, nil, nil); err != nil {
 		return err

@@ -78,7 +78,8 @@ measure: regret
 algorithms: [{name: onpairc}, {name: ongiga}, {name: dpgdsc}]
 `, Options{})
 	for _, r := range rows {
-		must.Equal(t, strings.Contains(r.Status, "not an online algorithm"), r.Algorithm == "dpgdsc", "%s: %s", r.Algorithm, r.Status)
+		must.Equal(t, strings.Contains(r.Status, "not an online algorithm"), r.Algorithm == "dpgdsc", "%s: %s",
+			r.Algorithm, r.Status)
 		if r.Algorithm == "ongiga" && !(r.Value > 0 && r.Value < 0.5) {
 			t.Errorf("ongiga has the mean regret %v", r.Value)
 		}
@@ -120,7 +121,8 @@ algorithms:
 
 // TestWrongMeasures: a plan says what is wrong with a measure, with its line.
 func TestWrongMeasures(t *testing.T) {
-	const base = "data: [{name: s, synthetic: scores, records: 40, features: 3, n: [20]}]\nepsilon: [1]\nsplits: 1\nalgorithms: [{name: dpgdsc}]\n"
+	const base = "data: [{name: s, synthetic: scores, records: 40, features: 3, n: [20]}]\nepsilon: [1]\nsplits: " +
+		"1\nalgorithms: [{name: dpgdsc}]\n"
 	for text, want := range map[string]string{
 		"measure: loss\n":                           "measure \"loss\" is unknown",
 		"objective_l2: 0.1\n":                       "or a positive finite number and a measure",
@@ -133,7 +135,8 @@ func TestWrongMeasures(t *testing.T) {
 		"paper: {name: huai, item: f, axis: m}\n":   "axis \"m\" is unknown",
 		"paper: {name: huai, item: f, command: x}":  `the key "command" needs the key "table"`,
 	} {
-		if _, err := Parse("test", ".", []byte(base+text)); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "line ") {
+		if _, err := Parse("test", ".", []byte(base+text)); err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), "line ") {
 			t.Errorf("%q: %v, want %q and a line", text, err, want)
 		}
 	}

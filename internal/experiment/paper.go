@@ -47,8 +47,8 @@ type Paper struct {
 	// Differs lists how this run differs from the paper's run, such as other records, fewer records or fewer
 	// repeats. An item with such differences counts as partly reproduced.
 	Differs []string `yaml:"differs"`
-	// Command runs an item that the runner of this package does not run. It is run in the root of the
-	// repository. Table describes how to read its result.
+	// Command is the command for an item that the runner of this package does not run. The command is
+	// run in the root of the repository. Table describes how to read the result of the command.
 	Command string     `yaml:"command"`
 	Quick   string     `yaml:"quick"` // a short form of Command
 	Table   PaperTable `yaml:"table"`

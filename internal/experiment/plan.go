@@ -38,8 +38,8 @@ type Plan struct {
 	Neighbours int    `yaml:"neighbours"`
 	Data       []Data `yaml:"data"`
 	// Measure is the result of a run. If it is "", the result is the measure of the task: AUC, or the accuracy
-	// of nearest neighbours. Otherwise Measure is one of the names in Measures, and the result is this figure
-	// of a loss with the L2 term of ObjectiveL2.
+	// of nearest neighbours. Otherwise Measure is one of the names that measures returns. The result is then
+	// the measure with this name. It is computed from a loss whose L2 term has the weight ObjectiveL2.
 	Measure     string    `yaml:"measure"`
 	ObjectiveL2 float64   `yaml:"objective_l2"`
 	Epsilon     []float64 `yaml:"epsilon"`

@@ -48,8 +48,9 @@ type RegretReport struct {
 // gradients with this cost.
 const mostRegretWork = 3e8
 
-// MostRegretRecords returns the largest number of records that a stream may have so that its regret is
-// measured. The limit depends on the number of parameters of the model.
+// MostRegretRecords returns the largest number of records for which the regret of a stream can be
+// measured. With more records, the computation would take too long. The limit depends on the number of
+// parameters of the model.
 func MostRegretRecords(parameters int) int {
 	return int(math.Sqrt(2 * mostRegretWork / float64(parameters)))
 }

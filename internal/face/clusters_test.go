@@ -24,7 +24,8 @@ func TestClusterFace(t *testing.T) {
 	data, _, book := opened(t, dyad.Options{})
 	metric := func(n *dyad.Network) *dyad.Model {
 		p := must.Get(dyad.OpenPairs("patients.csv", "patients.yaml", dyad.PairSource{Classes: true, Network: n, Seed: 1}))(t)
-		spec := pairs.Spec{Loss: embedding.Triplet{Margin: 1}, Tuple: 4, Seed: 1, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
+		spec := pairs.Spec{Loss: embedding.Triplet{Margin: 1}, Tuple: 4, Seed: 1,
+			Budget: privacy.Budget{Epsilon: 1, Delta: 1e-5}}
 		if n != nil {
 			spec.Loss, spec.Epochs = embedding.NPair{Temperature: 1}, 2
 		}
@@ -33,7 +34,8 @@ func TestClusterFace(t *testing.T) {
 		return m.Model
 	}
 	before, _ := charges(t, book)
-	for name, m := range map[string]*dyad.Model{"identity": nil, "matrix": metric(nil), "network": metric(&dyad.Network{Hidden: []int{4}, Dim: 3})} {
+	for name, m := range map[string]*dyad.Model{"identity": nil, "matrix": metric(nil),
+		"network": metric(&dyad.Network{Hidden: []int{4}, Dim: 3})} {
 		p := must.Get(dyad.PlanClusters(data.Shape(), dyad.ClusterOptions{Clusters: 2, Metric: m, Epsilon: 5}))(t)
 		if m != nil {
 			rows, dim, err := m.Transform(data.Records)
@@ -89,14 +91,16 @@ func TestClustersRefuse(t *testing.T) {
 	} {
 		s, o := data.Shape(), dyad.ClusterOptions{Clusters: 2, Epsilon: 1}
 		change(&s, &o)
-		if _, err := dyad.PlanClusters(s, o); !errors.Is(err, dyad.ErrInput) && !errors.Is(err, algorithms.ErrAssumption) || !strings.Contains(err.Error(), strings.Split(want, ",")[0]) {
+		if _, err := dyad.PlanClusters(s, o); !errors.Is(err, dyad.ErrInput) && !errors.Is(err, algorithms.ErrAssumption) ||
+			!strings.Contains(err.Error(), strings.Split(want, ",")[0]) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
 	p := must.Get(dyad.PlanClusters(data.Shape(), dyad.ClusterOptions{Clusters: 2, Epsilon: 1}))(t)
 	train, _ := must.Get2(data.Split(0.5, 1))(t)
 	must.Fail(p.Run(context.Background(), train, dyad.Run{Ledger: book}))(t, dyad.ErrInput, "other records")
-	if _, err := p.Run(context.Background(), data, dyad.Run{Ledger: book, Team: &team.Leader{}}); !errors.Is(err, dyad.ErrInput) || !strings.Contains(err.Error(), "one process") {
+	if _, err := p.Run(context.Background(), data, dyad.Run{Ledger: book, Team: &team.Leader{}}); !errors.Is(err,
+		dyad.ErrInput) || !strings.Contains(err.Error(), "one process") {
 		t.Errorf("a team: %v", err)
 	}
 	if charged, _ := charges(t, book); charged != 2 {

@@ -39,7 +39,8 @@ func inClinic(t testing.TB) {
 	t.Chdir(t.TempDir())
 	f := must.Get(os.Create("patients.csv"))(t)
 	private := strings.Replace(dataset.SyntheticClinicalYAML(), "public: true\n", "", 1)
-	must.Do(t, errors.Join(dataset.WriteSyntheticClinical(f, 120, 1), f.Close(), os.WriteFile("patients.yaml", []byte(private), 0o600)))
+	must.Do(t, errors.Join(dataset.WriteSyntheticClinical(f, 120, 1), f.Close(),
+		os.WriteFile("patients.yaml", []byte(private), 0o600)))
 }
 
 // charges counts the charges and the releases of a ledger.
@@ -78,11 +79,19 @@ func TestMisuseIsRefused(t *testing.T) {
 		says string
 	}{
 		{"no ledger", data, plan, dyad.Run{}, "needs Run.Ledger"},
-		{"a plan for more records", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.Records++ }), dyad.Run{Ledger: book}, "plan is for 121 records"},
-		{"a plan for fewer features", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.Features-- }), dyad.Run{Ledger: book}, "plan with Data.Shape"},
-		{"a plan that does not say that bounds are from the data", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.BoundsFromData = !s.BoundsFromData }), dyad.Run{Ledger: book}, "another schema"},
-		{"a plan within groups", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.Groups = []int{60, 60} }), dyad.Run{Ledger: book}, "query groups that differ"},
-		{"asserted constants", data, planned(func(_ *dyad.Shape, o *dyad.Options) { o.Assert = engine.Assertion{Lipschitz: &asserted} }), dyad.Run{Ledger: book}, "asserted"},
+		{"a plan for more records", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.Records++ }),
+			dyad.Run{Ledger: book}, "plan is for 121 records"},
+		{"a plan for fewer features", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.Features-- }),
+			dyad.Run{Ledger: book}, "plan with Data.Shape"},
+		{"a plan that does not say that bounds are from the data", data,
+			planned(func(s *dyad.Shape, _ *dyad.Options) { s.BoundsFromData = !s.BoundsFromData }), dyad.Run{Ledger: book},
+			"another schema"},
+		{"a plan within groups", data, planned(func(s *dyad.Shape, _ *dyad.Options) { s.Groups = []int{60, 60} }),
+			dyad.Run{Ledger: book}, "query groups that differ"},
+		{"asserted constants", data, planned(func(_ *dyad.Shape,
+			o *dyad.Options) {
+			o.Assert = engine.Assertion{Lipschitz: &asserted}
+		}), dyad.Run{Ledger: book}, "asserted"},
 		{"records without labels", unlabelled, plan, dyad.Run{Ledger: book}, "needs labels"},
 		{"a file that is there", data, plan, dyad.Run{Ledger: book, Out: "taken.json"}, "taken.json exists"},
 		{"the data as output", data, plan, dyad.Run{Ledger: book, Out: "patients.csv", Replace: true}, "is an input"},
@@ -90,7 +99,8 @@ func TestMisuseIsRefused(t *testing.T) {
 		{"resume of public data", data, plan, dyad.Run{Public: true, Resume: "X"}, "are not charged"},
 	} {
 		m, err := c.plan.Run(t.Context(), c.data, c.run)
-		if m != nil || !errors.Is(err, dyad.ErrInput) || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "dyad: ") {
+		if m != nil || !errors.Is(err, dyad.ErrInput) || !strings.Contains(err.Error(), c.says) ||
+			!strings.HasPrefix(err.Error(), "dyad: ") {
 			t.Errorf("%s: %v", c.what, err)
 		}
 	}
@@ -100,7 +110,8 @@ func TestMisuseIsRefused(t *testing.T) {
 	if text, err := os.ReadFile("taken.json"); err != nil || string(text) != "PRECIOUS" {
 		t.Errorf("%q, %v", text, err)
 	}
-	must.Fail(plan.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: "NOBODY"}))(t, ledger.ErrResume, "a run that nobody charged")
+	must.Fail(plan.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: "NOBODY"}))(t, ledger.ErrResume,
+		"a run that nobody charged")
 	// Control: each of these is fine otherwise.
 	m, err := plan.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "model.json"})
 	if err != nil || m.File != "model.json" || m.Seconds != 0 {
@@ -132,17 +143,20 @@ func TestCancel(t *testing.T) {
 	}}}
 	m, err := plan.Run(ctx, data, run)
 	var charged *algorithms.ChargedError
-	if took := time.Since(at); m != nil || !errors.Is(err, context.Canceled) || !errors.As(err, &charged) || !charged.Resumable || took > time.Second {
+	if took := time.Since(at); m != nil || !errors.Is(err, context.Canceled) || !errors.As(err, &charged) ||
+		!charged.Resumable || took > time.Second {
 		t.Fatalf("cancelled after %v: %v", took, err)
 	}
-	if _, err := plan.Run(ctx, data, dyad.Run{Ledger: book, Out: "model.json"}); !errors.Is(err, context.Canceled) || errors.As(err, new(*algorithms.ChargedError)) {
+	if _, err := plan.Run(ctx, data, dyad.Run{Ledger: book, Out: "model.json"}); !errors.Is(err, context.Canceled) ||
+		errors.As(err, new(*algorithms.ChargedError)) {
 		t.Errorf("cancelled before the charge: %v", err)
 	}
 	if c, r := charges(t, book); c != 1 || r != 0 {
 		t.Errorf("%d charges and %d releases", c, r)
 	}
 	other := must.Get(dyad.Plan(data.Shape(), dyad.Options{Epsilon: 2}))(t)
-	must.Fail(other.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: charged.Run}))(t, ledger.ErrResume, "resumed with another plan")
+	must.Fail(other.Run(t.Context(), data, dyad.Run{Ledger: book, Resume: charged.Run}))(t, ledger.ErrResume,
+		"resumed with another plan")
 }
 
 const childEnv = "DYAD_TEST_FACE_CHILD"
@@ -188,7 +202,8 @@ func TestResumeAfterAKill(t *testing.T) {
 		if i < 0 {
 			t.Fatalf("%s: no budget was charged", stage)
 		}
-		m := must.Get(plan.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "model.json", Resume: entries[i].Run}))(t, stage)
+		m := must.Get(plan.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "model.json", Resume: entries[i].Run}))(t,
+			stage)
 		if m.Recovered != (stage == "released") || m.Run != entries[i].Run {
 			t.Errorf("%s: run %s, recovered %v", stage, m.Run, m.Recovered)
 		}

@@ -88,7 +88,8 @@ const (
 
 // ReadJSON reads the one JSON value of a file into v. It stops at the first byte that cannot begin a value, at
 // the end of the first value and at the limit. So the memory does not fill up if the user names a device or a
-// data file by mistake. If the file is read to its end, all its bytes are also written to copies.
+// data file by mistake. ReadJSON also writes the bytes that it reads to the writers in copies. If it reads the
+// file to the end, these are all bytes of the file.
 func ReadJSON(path string, limit int64, v any, copies ...io.Writer) error {
 	f, err := os.Open(path)
 	if err != nil {

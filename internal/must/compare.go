@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// All is a want of Fail and FailDo: the error must match each of its elements.
+// All is a value for the argument want of Fail and FailDo. The error must match each element of All.
 type All []any
 
-// Equal reports an error of the test unless got is want. The text of the report is what, formatted with args, and then
-// both values.
+// Equal reports an error of the test unless got equals want. The error begins with the text `what`, formatted with
+// args, and states both values.
 func Equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
 	if got != want {
 		t.Helper()
@@ -19,7 +19,7 @@ func Equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
 	}
 }
 
-// Same is Equal for slices and other values that are equal if reflect.DeepEqual says so.
+// Same is like Equal, but compares with reflect.DeepEqual. It can compare slices, for example.
 func Same[T any](t testing.TB, got, want T, what string, args ...any) {
 	if !reflect.DeepEqual(got, want) {
 		t.Helper()

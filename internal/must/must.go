@@ -9,7 +9,7 @@ import (
 )
 
 // Do ends the test if err is not nil. The arguments `what` describe the case. If err is nil, Do does not use t,
-// as required in targets of fuzzing.
+// as fuzz targets require.
 func Do(t testing.TB, err error, what ...any) {
 	if err != nil {
 		t.Helper()

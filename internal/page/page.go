@@ -32,7 +32,8 @@ func Style() template.CSS { return template.CSS(style) } //nolint:gosec // our o
 type Report struct {
 	Title, About string
 	Facts        [][2]string // names and values, at the top
-	// Verdict is a sentence in a box. If it is "", there is no box. Class is enough, short or "".
+	// Verdict is a sentence in a box. If it is "", there is no box. Class is the CSS class of the
+	// box: "enough", "short" or "".
 	Verdict, Class string
 	Sections       []Section
 	Words          []Word
@@ -86,7 +87,8 @@ func (t Table) Text() string {
 	return b.String()
 }
 
-// Cell is a cell of a table. Class is won, lost or "". Head is set for the first cell of a row.
+// Cell is a cell of a table. Class is the CSS class of the cell: "won", "lost" or "". Head is
+// set for the first cell of a row.
 type Cell struct {
 	Text, Class string
 	Head        bool

@@ -114,9 +114,9 @@ type Panic struct {
 	Frames []string
 }
 
-// Caught converts a value that recover returned to a Panic. If the value is nil, Caught returns nil. The
-// deferred function that calls recover must call Caught, too. A *Panic of another goroutine keeps its
-// own frames.
+// Caught returns a Panic for the value that recover returned. If this value is nil, Caught returns nil.
+// The deferred function that calls recover must call Caught, too. A *Panic of another goroutine keeps
+// its own frames.
 func Caught(recovered any) *Panic {
 	if p, ok := recovered.(*Panic); ok || recovered == nil {
 		return p

@@ -20,7 +20,7 @@ import "math"
 //
 // See ConvergentEvent for states on a grid.
 //
-// The computed value is raised by 1e-12 relative. The power c^k = exp(k log c) loses |k log c| <= 745
+// The computed value is multiplied by 1 + 1e-12. The power c^k = exp(k log c) loses |k log c| <= 745
 // roundings before it underflows. The roundings of 1-c and log c are negligible, and the other operations are
 // a few roundings of nonnegative numbers. Every k gives a proved bound, so a search that missed the smallest
 // bound would only make the result less tight.

@@ -96,7 +96,7 @@ func Write(name string, secret, replace bool, beforeRename func() error, fill fu
 	return err
 }
 
-// Text returns a function for the argument fill of Write that writes text.
+// Text returns a function that writes text. Write accepts this function as the argument fill.
 func Text(text []byte) func(io.Writer) error {
 	return func(w io.Writer) error {
 		_, err := w.Write(text)

@@ -20,7 +20,8 @@ type Log struct {
 	broken error
 }
 
-// NewLog returns the log in a file. The first size bytes of the file are whole texts.
+// NewLog returns the log in the file f. The argument size is the number of bytes of the
+// whole texts at the beginning of the file.
 func NewLog(f *os.File, size int64) *Log { return &Log{File: f, size: size} }
 
 // ErrUncertain is wrapped by the error of Append if a log may contain a text that Append did not acknowledge.

@@ -84,7 +84,8 @@ func TestCompact(t *testing.T) {
 			charges[e.Run]++
 		}
 	}
-	if err != nil || away != "" || len(charges) != 12 || charges["open"] != 1 || charges["kept"] != 1 || charges["run0"] != 1 {
+	if err != nil || away != "" || len(charges) != 12 || charges["open"] != 1 || charges["kept"] != 1 ||
+		charges["run0"] != 1 {
 		t.Errorf("the history has the charges %v, away %q, %v", charges, away, err)
 	}
 	if open, err := l.Unfinished(""); err != nil || len(open) != 1 || open[0].Run != "open" {
@@ -160,7 +161,8 @@ func TestCompactNoticesLostCosts(t *testing.T) {
 			t.Errorf("%s: the archive is known", what)
 		}
 	}
-	if e := parseEntry(lineContent{Type: typeArchive, Body: []byte(`{"lines":9,"hash":"` + strings.Repeat("0f", 32) + `","file":"f","totals":null}`)}); !e.Known {
+	if e := parseEntry(lineContent{Type: typeArchive,
+		Body: []byte(`{"lines":9,"hash":"` + strings.Repeat("0f", 32) + `","file":"f","totals":null}`)}); !e.Known {
 		t.Error("an archive is not known")
 	}
 }
@@ -193,7 +195,8 @@ func TestCompactionIsWholeOrAbsent(t *testing.T) {
 				if v, err := l.Verify(); err != nil || v.HeadBehind || v.TornBytes > 0 {
 					t.Errorf("Verify = %+v, %v", v, err)
 				}
-				if s, err := l.Summary("clinic", 1e-5); err != nil || s.Runs != before["clinic"].Runs+1 || !(s.Epsilon > before["clinic"].Epsilon) {
+				if s, err := l.Summary("clinic", 1e-5); err != nil || s.Runs != before["clinic"].Runs+1 ||
+					!(s.Epsilon > before["clinic"].Epsilon) {
 					t.Errorf("%+v, %v", s, err)
 				}
 			})
@@ -205,8 +208,10 @@ func TestCompactionIsWholeOrAbsent(t *testing.T) {
 // Compact report an error of the program.
 func TestImpossibleLinesAreUnknown(t *testing.T) {
 	for kind, bodies := range map[string][]string{
-		typeCharge: {`{"data_id":"","run":"a","algorithm":"","events":[]}`, `{"data_id":"clinic","run":"","algorithm":"","events":[]}`},
-		typeCap:    {`{"data_id":"","epsilon":1,"delta":0.1}`, `{"data_id":"clinic","epsilon":-1,"delta":0.1}`, `{"data_id":"clinic","epsilon":1,"delta":0}`, `{"data_id":"clinic","epsilon":1,"delta":1}`},
+		typeCharge: {`{"data_id":"","run":"a","algorithm":"","events":[]}`,
+			`{"data_id":"clinic","run":"","algorithm":"","events":[]}`},
+		typeCap: {`{"data_id":"","epsilon":1,"delta":0.1}`, `{"data_id":"clinic","epsilon":-1,"delta":0.1}`,
+			`{"data_id":"clinic","epsilon":1,"delta":0}`, `{"data_id":"clinic","epsilon":1,"delta":1}`},
 		typeFinish: {`{"run":"","status":"released"}`},
 		typeResume: {`{"run":""}`, `{"run":"a","released":-1}`},
 	} {

@@ -38,7 +38,8 @@ func wantDamaged(t *testing.T, l *Ledger, text string, lines ...[]byte) {
 	_, errSummary := l.Summary("clinic", 1e-5)
 	s, errBegin := l.Begin(testCharge("new"), privacy.NewSeededSource(1))
 	_, errResume := l.Resume("a", testCharge("a"), privacy.NewSeededSource(1))
-	for _, err := range []error{errOpen, errVerify, errSummary, errBegin, errResume, l.SetCap("clinic", privacy.Budget{Epsilon: 9, Delta: 0.1}), l.Finish("a", "done")} {
+	for _, err := range []error{errOpen, errVerify, errSummary, errBegin, errResume,
+		l.SetCap("clinic", privacy.Budget{Epsilon: 9, Delta: 0.1}), l.Finish("a", "done")} {
 		if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v; want ErrUnavailable with %q", err, text)
 		}
@@ -288,7 +289,8 @@ func TestFileChangesUnderTheLock(t *testing.T) {
 			}
 		}
 	}
-	if s, err := l.Begin(testCharge("b"), privacy.NewSeededSource(1)); s != nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "although it is locked") {
+	if s, err := l.Begin(testCharge("b"), privacy.NewSeededSource(1)); s != nil || !errors.Is(err, ErrUnavailable) ||
+		!strings.Contains(err.Error(), "although it is locked") {
 		t.Errorf("%v, %v; want ErrUnavailable", s, err)
 	}
 	l.stage = nil
@@ -315,7 +317,8 @@ func TestHeadFailsAfterTheLine(t *testing.T) {
 			removePrepared(t, l.path)
 		}
 	}
-	if s, err := l.Begin(testCharge("a"), privacy.NewSeededSource(1)); s != nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "counts") {
+	if s, err := l.Begin(testCharge("a"), privacy.NewSeededSource(1)); s != nil || !errors.Is(err, ErrUnavailable) ||
+		!strings.Contains(err.Error(), "counts") {
 		t.Errorf("%v, %v; want ErrUnavailable that says that the line counts", s, err)
 	}
 	l.stage = nil

@@ -267,8 +267,9 @@ func (l *Ledger) setCap(dataID string, b privacy.Budget, by Counted) error {
 }
 
 // Fingerprint returns the HMAC-SHA256 of the bytes of r in hex, under a random key that is stored in the
-// ledger. It serves only to warn when a data id points to other data than before. Anyone who has the ledger
-// can test a guess of the whole file. So keep the ledger as private as the fact that the data were used.
+// ledger. The fingerprint serves only to warn when a data id points to other data than before. Anyone who
+// has the ledger can guess the whole file and test the guess. A correct guess shows that the data were
+// used. So keep the ledger private if this fact is private.
 func (l *Ledger) Fingerprint(r io.Reader) (string, error) {
 	h := hmac.New(sha256.New, l.key)
 	if _, err := io.Copy(h, r); err != nil {

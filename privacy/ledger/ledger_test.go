@@ -87,7 +87,9 @@ func wantWarning(t *testing.T, s *privacy.LiveSession, text string, want bool) {
 func TestLedgerRoundTrip(t *testing.T) {
 	l := newTestLedger(t)
 	c := testCharge("a")
-	c.Events = append(c.Events, account.ComposedEvent{Events: []account.Event{account.PublicEvent{}, account.Repeat(account.GaussianEvent{Sensitivity: math.SmallestNonzeroFloat64, Sigma: math.MaxFloat64}, math.MaxInt)}})
+	c.Events = append(c.Events, account.ComposedEvent{Events: []account.Event{account.PublicEvent{},
+		account.Repeat(account.GaussianEvent{Sensitivity: math.SmallestNonzeroFloat64, Sigma: math.MaxFloat64},
+			math.MaxInt)}})
 	c.Time = time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC)
 	if s := mustBegin(t, l, c); s.Receipt().Run != "a" || s.Receipt().Seq != 1 {
 		t.Errorf("receipt %+v", s.Receipt())
@@ -133,7 +135,8 @@ func TestSummaryComposesAllRunsOfTheID(t *testing.T) {
 
 	got := must.Get(l.Summary("clinic", 1e-5))(t)
 	mu := math.Sqrt(4 * 0.1 * 0.1 * 9) // four releases, sensitivity/sigma = 0.3
-	if math.Abs(got.Mu-mu) > 1e-12 || got.Mu < mu*(1-1e-15) || got.Epsilon != account.GDPEpsilon(got.Mu, 1e-5) || got.Runs != 2 || got.SeededRuns != 1 {
+	if math.Abs(got.Mu-mu) > 1e-12 || got.Mu < mu*(1-1e-15) || got.Epsilon != account.GDPEpsilon(got.Mu, 1e-5) ||
+		got.Runs != 2 || got.SeededRuns != 1 {
 		t.Errorf("summary %+v, want mu %v from 2 runs, 1 seeded", got, mu)
 	}
 	if s := got.String(); !strings.Contains(s, "2 runs") || !strings.Contains(s, privacy.SeededWarning) {
@@ -219,7 +222,10 @@ func TestLedgerRefusesBadInput(t *testing.T) {
 		}),
 		"unknown event":     with(func(c *Charge) { c.Events = []account.Event{account.UnknownEvent{Kind: "x"}} }),
 		"empty composition": with(func(c *Charge) { c.Events = []account.Event{account.ComposedEvent{}} }),
-		"sigma 0":           with(func(c *Charge) { c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: 0}} }),
+		"sigma 0": with(func(c *Charge) {
+			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1,
+				Sigma: 0}}
+		}),
 		"sigma NaN": with(func(c *Charge) {
 			c.Events = []account.Event{account.GaussianEvent{Sensitivity: 1, Sigma: math.NaN()}}
 		}),
@@ -230,7 +236,8 @@ func TestLedgerRefusesBadInput(t *testing.T) {
 			c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 1}, 0)}
 		}),
 		"count overflows": with(func(c *Charge) {
-			c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 1}, math.MaxInt), account.GaussianEvent{Sensitivity: 1, Sigma: 1}}
+			c.Events = []account.Event{account.Repeat(account.GaussianEvent{Sensitivity: 1, Sigma: 1}, math.MaxInt),
+				account.GaussianEvent{Sensitivity: 1, Sigma: 1}}
 		}),
 	} {
 		if s, err := l.Begin(c, privacy.NewSeededSource(1)); err == nil || s != nil {
@@ -238,7 +245,8 @@ func TestLedgerRefusesBadInput(t *testing.T) {
 		}
 	}
 	must.Err(l.Begin(testCharge("b"), nil))(t, "a charge without a source was accepted")
-	for _, b := range []privacy.Budget{{}, {Epsilon: 1}, {Epsilon: math.NaN(), Delta: 0.1}, {Epsilon: math.Inf(1), Delta: 0.1}, {Epsilon: 1, Delta: 1}} {
+	for _, b := range []privacy.Budget{{}, {Epsilon: 1}, {Epsilon: math.NaN(), Delta: 0.1},
+		{Epsilon: math.Inf(1), Delta: 0.1}, {Epsilon: 1, Delta: 1}} {
 		must.ErrDo(t, l.SetCap("clinic", b), "cap %+v accepted", b)
 	}
 	must.ErrDo(t, l.Finish("b", "done"), "a run that was never charged was finished")

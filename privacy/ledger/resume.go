@@ -28,8 +28,8 @@ const StatusReleased = "released"
 // For a stream, which made releases before its end, the status is StatusReleased. A run with one result must
 // end with Release. Finish changes no total.
 //
-// A run can be finished only once, whatever the status and whoever the caller is. The check that the run is
-// unfinished and the new line are one change under the lock. So if several processes carry out one run,
+// A run can be finished only once, whatever the status and whoever the caller is. Finish checks that the
+// run is unfinished and appends the new line under one lock. So if several processes carry out one run,
 // resumed or not, at most one of them gets a nil error. The other processes get an error wrapping ErrResume
 // and must withhold their results. After an error wrapping ErrUnacknowledged the line may still count. In
 // this case the caller must withhold the results until Released confirms the line.
@@ -177,13 +177,14 @@ func (st *ledgerState) unfinished(run string) (charged *Entry, err error) {
 		case e.Charge != nil && e.Run == run:
 			charged = e
 		case e.Known && e.Type == typeFinish && e.Run == run && e.Status == StatusReleased:
-			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger); start a new run", ErrResume, run, e.day(), e.Seq+1)
+			return nil, fmt.Errorf("%w: run %q was released on %s (line %d of the ledger); start a new run", ErrResume, run,
+				e.day(), e.Seq+1)
 		case e.Known && e.Type == typeFinish && e.Run == run:
 			return nil, fmt.Errorf("%w: run %q ended as %q on %s (line %d of the ledger); start a new run", ErrResume, run,
 				e.Status, e.day(), e.Seq+1)
 		case !e.Known && charged != nil:
-			return nil, fmt.Errorf("%w: line %d of the ledger (%q) is from a later version and may end run %q; use "+
-				"that version", account.ErrUnsupported, e.Seq+1, e.Type, run)
+			return nil, fmt.Errorf("%w: a later version wrote line %d of the ledger (%q), which may mark the end "+
+				"of run %q; resume with that version", account.ErrUnsupported, e.Seq+1, e.Type, run)
 		}
 	}
 	if charged == nil {

@@ -9,8 +9,9 @@ import (
 
 // Room returns the cap of a data id, if there is a cap, and the largest epsilon that the cap admits for one
 // more run with Gaussian noise. This epsilon refers to the delta of the cap and is rounded down to a
-// thousandth. It is 0 if there is no total or no budget left. The accountants of the total compose runs, so
-// it is not the sum of the epsilons of several runs.
+// thousandth. It is 0 if there is no total or no budget left. The epsilon is for one run. It does not limit
+// the sum of the epsilons of several runs, because the total composes the runs and does not add their
+// epsilons.
 func (l *Ledger) Room(dataID string) (epsilon float64, limit privacy.Budget, capped bool, err error) {
 	st, err := l.load()
 	if err != nil {

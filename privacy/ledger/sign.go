@@ -107,7 +107,8 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 		}
 	}
 	if by != "" && away == "" {
-		return nil, fmt.Errorf("%w: the ledger released the file, but never charged run %q, which the file names", ErrResume, s.Run)
+		return nil, fmt.Errorf("%w: the ledger released the file, but never charged run %q, which the file names",
+			ErrResume, s.Run)
 	}
 	if away != "" {
 		return nil, fmt.Errorf("%w: the ledger has no release of a file with the hash %s; if you have the archive "+

@@ -16,10 +16,10 @@ type StreamPosition struct {
 	Digest string
 }
 
-// Resume continues a charged run that makes releases before its end, without a new charge. The argument at
-// is the position of the caller's state. The releases up to this position may have left the program. The
-// session may make the remaining releases of the plan. The plan must have exactly one event, a StreamEvent.
-// A plan of one NonPrivateEvent, whose charge is infinite, is also accepted.
+// Resume continues a charged run that makes releases before its end. It makes no new charge. The argument
+// `at` is the position of the caller's state. The releases up to this position may have left the program.
+// The returned session may make the remaining releases of the plan. The plan must have exactly one event,
+// a StreamEvent. A plan of one NonPrivateEvent, whose charge is infinite, is also accepted.
 //
 // The caller promises this order for every release: the state that holds the release is durable, Count
 // succeeds, and then the release leaves the program. Then a run has only one release for each number, even

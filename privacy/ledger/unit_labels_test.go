@@ -18,7 +18,8 @@ func TestLabelsAddUpWithNoRecords(t *testing.T) {
 	l := must.Get(Open(filepath.Join(t.TempDir(), "ledger.jsonl")))(t)
 	charge := func(relation string) {
 		t.Helper()
-		c := Charge{DataID: "pairs", Algorithm: "a", Events: []account.Event{account.PureEvent{Epsilon: 1}}, Unit: "one pair", Relation: relation}
+		c := Charge{DataID: "pairs", Algorithm: "a", Events: []account.Event{account.PureEvent{Epsilon: 1}}, Unit: "one pair",
+			Relation: relation}
 		must.Get(l.Begin(c, privacy.NewSeededSource(1)))(t)
 	}
 	summary := func() Summary {

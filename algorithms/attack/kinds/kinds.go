@@ -14,8 +14,8 @@ import (
 	"dyad/privacy"
 )
 
-// Size holds the size of the data on which a kind of run is attacked, and the place of the replaced record. If
-// it is zero, a random size is drawn.
+// Size holds the size of the data on which a kind of run is attacked. Unit is the place of the replaced
+// record. If Records is 0, the size and the place are drawn at random.
 type Size struct{ Records, Features, Unit int }
 
 // drawn reports whether the size is drawn at random.

@@ -38,9 +38,12 @@ func TestTokens(t *testing.T) {
 		flipped = "B" + token[1:]
 	}
 	for what, valid := range map[string]bool{
-		"of another user": study.Valid("bob", token), "of another key": other.Study(protocols[0]).Valid("alice", token), "of nobody": study.Valid("", token),
-		"changed": study.Valid("alice", flipped), "cut": study.Valid("alice", token[:42]), "longer": study.Valid("alice", token+"AA"), "empty": study.Valid("alice", ""),
-		"of the id with a suffix": study.Valid("alice\x00", token), "of another study": key.Study(protocols[1]).Valid("alice", token),
+		"of another user": study.Valid("bob", token), "of another key": other.Study(protocols[0]).Valid("alice", token),
+		"of nobody": study.Valid("", token),
+		"changed":   study.Valid("alice", flipped), "cut": study.Valid("alice", token[:42]),
+		"longer": study.Valid("alice", token+"AA"), "empty": study.Valid("alice", ""),
+		"of the id with a suffix": study.Valid("alice\x00", token),
+		"of another study":        key.Study(protocols[1]).Valid("alice", token),
 	} {
 		if valid {
 			t.Errorf("a token %s is valid", what)
@@ -50,7 +53,8 @@ func TestTokens(t *testing.T) {
 		must.Err(study.Token(id))(t, "id %q got a token", id)
 	}
 	text := must.Get(os.ReadFile(path))(t)
-	for what, bad := range map[string]string{"empty": "", "cut": string(text[:len(text)-3]), "other": "hello", "no hex": strings.Replace(string(text), string(text[len(text)-2]), "g", 1) + "g"} {
+	for what, bad := range map[string]string{"empty": "", "cut": string(text[:len(text)-3]), "other": "hello",
+		"no hex": strings.Replace(string(text), string(text[len(text)-2]), "g", 1) + "g"} {
 		must.Do(t, os.WriteFile(path, []byte(bad), 0o600))
 		must.Err(serve.ReadTokenKey(path))(t, "%s key file was read", what)
 	}
@@ -81,11 +85,13 @@ func TestTokensOfAnotherStudy(t *testing.T) {
 		status, refusal := post(t, servers[i], string(m), token)
 		return status, refusal.Code + ": " + refusal.Error
 	}
-	if status, body := send(1, first); status != http.StatusForbidden || !strings.HasPrefix(body, "token: ") || !strings.Contains(body, "this study") {
+	if status, body := send(1, first); status != http.StatusForbidden || !strings.HasPrefix(body, "token: ") ||
+		!strings.Contains(body, "this study") {
 		t.Errorf("a token of another study: %d %s", status, body)
 	}
 	for i := range servers {
-		if status, body := send(i, old); status != http.StatusForbidden || !strings.Contains(body, "belongs to no study") || !strings.Contains(body, "dyad local token --protocol") {
+		if status, body := send(i, old); status != http.StatusForbidden || !strings.Contains(body, "belongs to no study") ||
+			!strings.Contains(body, "dyad local token --protocol") {
 			t.Errorf("a token of an earlier version: %d %s", status, body)
 		}
 	}
@@ -100,8 +106,10 @@ func TestTokenFilesHaveLimits(t *testing.T) {
 	dir := t.TempDir()
 	long, good := filepath.Join(dir, "long"), filepath.Join(dir, "good")
 	token := strings.Repeat("A", 43)
-	must.Do(t, errors.Join(os.WriteFile(long, []byte(token+strings.Repeat(" ", 4096)), 0o600), os.WriteFile(good, []byte(token+"\n"), 0o600)))
-	for path, says := range map[string]string{os.DevNull: "not a regular file", dir: "not a regular file", long: "at most 4096"} {
+	must.Do(t, errors.Join(os.WriteFile(long, []byte(token+strings.Repeat(" ", 4096)), 0o600),
+		os.WriteFile(good, []byte(token+"\n"), 0o600)))
+	for path, says := range map[string]string{os.DevNull: "not a regular file", dir: "not a regular file",
+		long: "at most 4096"} {
 		must.Fail(serve.ReadToken(path))(t, says, "token ", path)
 		must.Fail(serve.ReadTokenKey(path))(t, says, "key ", path)
 	}

@@ -26,9 +26,9 @@ func (Mean) Info() algorithms.Info {
 	return algorithms.Info{Name: "mean", Title: "Release the mean of a column", Released: "the sum of the column"}
 }
 
-// Reads implements command.Reader. The run reads one column alone. The feature of the column is 0 in the middle of
-// the range, and -1 and 1 at the ends of the range. The encoder's factor for one column is sqrt 3. A range of sqrt 3
-// times the width cancels this factor, and the encoder shortens a row to norm 1.
+// Reads implements command.Reader. The run reads one column only. The encoder multiplies the feature of a single
+// column by sqrt 3. Reads makes the range sqrt 3 times as wide, so the feature is -1, 0 and 1 at the beginning,
+// middle and end of the old range. The encoder shortens longer rows to norm 1.
 func (m Mean) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
 	at := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Name == m.Column })
 	if at < 0 || len(s.Columns[at].Range) != 2 || s.Columns[at].Transform != "" {

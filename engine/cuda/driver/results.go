@@ -133,13 +133,15 @@ var results = map[Result]struct{ name, text string }{
 	809: {"MPS_MAX_CONNECTIONS_REACHED", "the CUDA MPS server cannot take more connections; end another program"},
 	810: {"MPS_CLIENT_TERMINATED", "the CUDA MPS server ended this program's work"},
 	811: {"CDP_NOT_SUPPORTED", "a kernel starts kernels, which the system does not support"},
-	812: {"CDP_VERSION_MISMATCH", "a kernel starts kernels of another version"},
+	812: {"CDP_VERSION_MISMATCH", "a kernel and the kernels that it starts use incompatible versions of CUDA " +
+		"dynamic parallelism"},
 	900: {"STREAM_CAPTURE_UNSUPPORTED", "the call is not permitted while a stream is captured"},
 	901: {"STREAM_CAPTURE_INVALIDATED", "an earlier error spoiled the capture of a stream"},
 	902: {"STREAM_CAPTURE_MERGE", "the call would merge two captures"},
 	903: {"STREAM_CAPTURE_UNMATCHED", "the capture did not begin in this stream"},
 	904: {"STREAM_CAPTURE_UNJOINED", "a stream of the capture was not joined"},
-	905: {"STREAM_CAPTURE_ISOLATION", "the call would tie a capture to other work"},
+	905: {"STREAM_CAPTURE_ISOLATION", "the call would create a dependency between captured work and work outside " +
+		"the capture"},
 	906: {"STREAM_CAPTURE_IMPLICIT", "the call would wait for a stream that is captured"},
 	907: {"CAPTURED_EVENT", "the event was recorded in a capture"},
 	908: {"STREAM_CAPTURE_WRONG_THREAD", "another thread began the capture"},

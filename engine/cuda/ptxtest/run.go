@@ -66,8 +66,8 @@ func (m *Machine) Bytes(address uint64, size int) []byte {
 }
 
 // Run launches a kernel on a grid of blocks with the number of threads that the kernel was compiled for.
-// Arguments are words as for the driver. Blocks run one after the other in reverse order, so that results that
-// depend on the order of blocks differ.
+// Arguments are words as for the driver. Blocks run one after the other in reverse order, so that a test can
+// detect results that depend on the order of blocks.
 func (m *Machine) Run(module *Module, name string, gridX, gridY int, args ...uint64) error {
 	if m.Host != nil && m.Skew == 0 && m.Ulps == 0 {
 		return m.runOnHost(module, name, gridX, gridY, args)

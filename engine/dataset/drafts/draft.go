@@ -14,10 +14,10 @@ import (
 
 // New guesses a schema for the file at path. Comments in the schema list what to check and why a column is left out.
 // The draft can be loaded without changes, unless several columns can be the label. In that case, the draft has no
-// label. Ranges and categories without an answer are taken from the data and marked from_data. They reveal values of
-// the data, so treat the draft like the file until they are replaced by public values. If the remaining columns do
-// not make a valid schema, New returns an error and a draft without a schema, so that the caller can ask about
-// Columns.
+// label. Ranges and categories that Options.Answers does not state are taken from the data and marked from_data.
+// They reveal values of the data. So treat the draft like the file until you have replaced the marked values by
+// public values. If the remaining columns do not make a valid schema, New returns an error and a draft without a
+// schema, so that the caller can ask about Columns.
 //
 // scan reads the rows of a file with numbered features.
 func New(path string, o Options, scan Scan) (*Drafted, error) {

@@ -126,7 +126,8 @@ func Format(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 const (
 	ruleComma = `the number has a decimal comma, but the schema has decimal points; set decimal: "," and, if ` +
 		`needed, thousands: "."`
-	ruleThousands   = "the number has a sign between its thousands; set thousands to this sign, or to space for a space"
+	ruleThousands = "the number has a sign between its thousands; set the key thousands to this sign, or to the " +
+		"word space"
 	ruleTwoReadings = `the number has a comma, which begins a fraction or separates thousands; set decimal: "," or ` +
 		`thousands: ","`
 	ruleUnit = "the number has a unit or a currency; set suffix or prefix of this column to it, and set decimal if " +

@@ -13,7 +13,7 @@ import (
 type Set struct {
 	Text    map[string]int
 	Numbers []float64 // NaN for a value that is not a plain decimal number; nil if values match by text only
-	// Numeric is true if FindNumber finds each short number that Find finds.
+	// Numeric is true if FindNumber finds every value that Find finds in a short number (see ShortNumber).
 	Numeric bool
 }
 

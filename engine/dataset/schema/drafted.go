@@ -60,9 +60,9 @@ func isDraftID(id string) bool {
 	return len(id) <= 64 && id != "" && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// Remember returns the text of the file that stores which ranges and categories of s are marked as taken from the
-// data. It returns nil if there are no marks. Remember sets s.Draft to the name of the draft, unless s.Draft already
-// names a draft whose memory is missing.
+// Remember returns the text of the file that stores the ranges and categories of s that are marked as taken from the
+// data. If there are no marks, it returns nil and changes nothing. Otherwise, if s.Draft is empty, Remember sets it
+// to a new name. A name in s.Draft stays: it names an earlier draft whose file is missing.
 func (s *Schema) Remember() []byte {
 	m := Memory{Format: draftedFormat, Draft: newDraftID()}
 	if s.BoundsFromData {

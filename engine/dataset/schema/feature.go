@@ -35,13 +35,14 @@ type Scaling struct {
 	Half    float64 // half the length of the transformed range; the largest magnitude if sparse
 	Cosines int     // number K of the basis, 0 without a basis
 	Line    bool    // the first feature of the basis is the line
-	// an additional output follows the cosines; at the lower end of the range it is set and the cosines are 0
+	// an additional output follows the cosines; at the lower end of the range only this output is not 0, and
+	// elsewhere it is 0
 	Spike  bool
 	Shrink float64 // scales the mean square norm of K cosines to 1, or to 2 with a spike
 }
 
-// Encode writes the outputs of a field without surrounding blanks to dst, which must be zero. rule is the rule
-// that the field breaks, or "" on success.
+// Encode encodes a field and writes the outputs to dst. The field must have no blanks at its ends, and dst
+// must be zero. rule is the rule that the field breaks, or "" on success.
 func (f *Feature) Encode(field []byte, dst []float64) (rule string) {
 	if f.Numeric && f.Missing.Numeric {
 		if v, ok := parse.ShortNumber(field); ok {
@@ -151,8 +152,9 @@ const (
 		"as UTF-8"
 )
 
-// Writes reports whether a field has to be read in the column's notation. Fields that the schema declares
-// missing are recognised by their text first, because 9.999 may stand for 9999.
+// Writes reports whether a field must be read in the column's notation. It returns false for a text that
+// the schema lists as missing, because 9.999 may stand for 9999 in this notation. It also returns false
+// for an empty field.
 func (f *Feature) Writes(field []byte) bool {
 	if f.Notation == nil || len(field) == 0 {
 		return false

@@ -91,9 +91,10 @@ func (f *Feature) describeNumber(in *Input) {
 	}
 }
 
-// Coefficients returns a factor for each output of a numeric column. It includes the given factor of the encoder.
-// Without a basis, there is one factor, for s. With a basis, there is a factor for each cos(pi k (1 + s)/2), k = 1
-// to Cosines. If Line is set, the first factor is for s. The factor of the spike follows.
+// Coefficients returns a factor for each output of a numeric column. Every result is multiplied by the argument
+// factor, which is the factor of the encoder. Without a basis, there is one factor, for the scaled number s. With
+// a basis, there is a factor for each cos(pi k (1 + s)/2), k = 1 to Cosines. If Line is set, the first factor is
+// for s. The factor of the spike follows.
 func (in *Input) Coefficients(factor float64) []float64 {
 	if in.Cosines == 0 {
 		return []float64{factor}
@@ -133,10 +134,11 @@ func (e *Encoder) Blocks() (widths []int) {
 	return widths
 }
 
-// Lines returns a weight for each output. In each block of Blocks, the sum of the weighted outputs is a straight
-// line or close to a straight line. For cosines, the weights are the coefficients of the cosine series of a line:
-// 1/k for odd k. If the basis has a line, only the line has a nonzero weight. For a spike and for all outputs
-// without a basis, the weight is 1.
+// Lines returns a weight for each output. In each block of Blocks, the weighted sum of the outputs is a linear
+// function, or almost a linear function, of the encoded number after scaling. For cosines, the weights are the
+// coefficients of the cosine series of a linear function: 1/k for odd k and 0 for even k. If the first output of
+// the basis is the linear function (Scaling.Line), only this output has a nonzero weight. For a spike and for all
+// outputs without a basis, the weight is 1.
 func (e *Encoder) Lines() (all []float64) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)

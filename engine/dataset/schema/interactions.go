@@ -90,7 +90,8 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 		v.addf("choose_interactions needs columns with names, which this format does not have; leave it out, or " +
 			"convert the file to CSV (dyad data convert)")
 	case left < 0:
-		v.addf("choose_interactions is %d, but too few other pairs have at most %d products; choose fewer pairs", s.ChooseInteractions, widestCandidate)
+		v.addf("choose_interactions is %d, but too few other pairs have at most %d products; choose fewer pairs",
+			s.ChooseInteractions, widestCandidate)
 	default:
 		for _, w := range widths[len(widths)-s.ChooseInteractions:] {
 			dim += w

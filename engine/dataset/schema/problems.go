@@ -38,7 +38,8 @@ func (v *validator) texts(what string, all ...string) {
 	for _, s := range all {
 		if len(s) > maxText || !utf8.ValidString(s) ||
 			strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) }) {
-			v.addf("%s: a text has more than %d bytes, control characters or invalid UTF-8; change it in the file", what, maxText)
+			v.addf("%s: a text has more than %d bytes, control characters or invalid UTF-8; change it in the file", what,
+				maxText)
 			return
 		}
 	}
@@ -81,6 +82,6 @@ func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
 	if !slices.Contains([]string{"", ".", ",", "'", parse.ThousandsSpace}, thousands) {
 		v.addf("%sthousands is %q, but it must be a point, a comma, an apostrophe or space", where, thousands)
 	} else if thousands != "" && thousands == cmp.Or(decimal, ".") {
-		v.addf("%sthousands and decimal are the same sign; for numbers such as 1.234,5 set decimal: \",\"", where)
+		v.addf(`%sthousands and decimal are the same character; for numbers such as 1.234,5 set decimal: ","`, where)
 	}
 }

@@ -13,7 +13,9 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// OtherSheet returns the rule broken by a spreadsheet of an unsupported kind, or "" for all other files.
+// OtherSheet returns the rule that a file breaks if it is a spreadsheet that is not supported: an
+// OpenDocument spreadsheet, or a workbook from before Excel 2007 or with a password. For all other
+// files, OtherSheet returns "".
 func OtherSheet(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")): // a compound file (the format of .xls)

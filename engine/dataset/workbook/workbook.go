@@ -19,7 +19,8 @@ const maxWorkbook = 1 << 30
 // Text returns a sheet of a workbook as the text of a CSV file, with one line for each row. So everything that
 // holds for CSV files also holds for workbooks. Cells with texts keep their text, except for line ends. Cells
 // with numbers are written with a decimal point, and cells with dates are written as YYYY-MM-DD. If the
-// fraction of a number has three digits, a fourth digit is added, so that the number never has two readings.
+// fraction of a number has three digits, a 0 is added as the fourth digit. Otherwise the decimal point could
+// be mistaken for a separator of thousands.
 func Text(in *source.Input, sheet string, delim byte) (text []byte, err error) {
 	refuse := func(rule string) ([]byte, error) { return nil, &source.ParseError{File: in.Name, Rule: rule} }
 	// With a separate limit for each part, the library would write records to a folder for temporary files.

@@ -19,7 +19,8 @@ func TestLibraries(t *testing.T) {
 		"libmpi.so.40":    {"OMPI_COMM_WORLD_SIZE": "3"},
 		"libmpi_abi.so.1": {"PMI_SIZE": "3"},
 	} {
-		if got := libraries(set(variables)); got[0] != first || len(got) != 5 || len(slices.Compact(slices.Sorted(slices.Values(got)))) != 5 {
+		if got := libraries(set(variables)); got[0] != first || len(got) != 5 ||
+			len(slices.Compact(slices.Sorted(slices.Values(got)))) != 5 {
 			t.Errorf("%v: %q, want %s first", variables, got, first)
 		}
 		must.Equal(t, started(set(variables)), 3, "%v: processes", variables)
@@ -32,7 +33,8 @@ func TestInterfaces(t *testing.T) {
 	seen := map[uintptr]bool{}
 	for _, i := range interfaces() {
 		symbols := i.worldSymbol != "" && i.doubleSymbol != ""
-		if i.name == "" || symbols == (i.world != 0 && i.double != 0) || i.inPlace == 0 || i.serialized == 0 || seen[i.world] {
+		if i.name == "" || symbols == (i.world != 0 && i.double != 0) || i.inPlace == 0 || i.serialized == 0 ||
+			seen[i.world] {
 			t.Errorf("%+v", i)
 		}
 		seen[i.world] = true
@@ -42,7 +44,8 @@ func TestInterfaces(t *testing.T) {
 // A library that is not there is an error that says what to install.
 func TestNoLibrary(t *testing.T) {
 	_, err := Open(Options{Library: "/nonexistent/libmpi.so"})
-	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "nonexistent") && !strings.Contains(err.Error(), "use a build for") {
+	if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "nonexistent") &&
+		!strings.Contains(err.Error(), "use a build for") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,7 +28,8 @@ func main() {
 	flag.StringVar(&o.program, "program", "", "the program to attack")
 	flag.StringVar(&o.out, "out", "", "CSV file of the cells")
 	flag.Float64Var(&o.part, "part", 1, "share of all cells to run; the seed selects the cells")
-	flag.Uint64Var(&o.seed, "seed", 1, "seed of the share, the order, and the places of the faults")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed for the choice and the order of the cells, and for the places of the "+
+		"faults")
 	flag.DurationVar(&o.limit, "limit", 0, "begin no cell after this time; 0 means no limit")
 	flag.IntVar(&o.workers, "workers", 2, "cells at a time")
 	flag.Parse()

@@ -54,8 +54,8 @@ func Glossary() []page.Word {
 		{Name: "Diabetic Retinopathy", Means: "the Debrecen set of Messidor images (1,151 records, 19 features)"},
 		{Name: "Cancer", Means: "Breast Cancer Wisconsin (Diagnostic), WDBC (569 records, 30 features)"},
 		{Name: "Hepatitis", Means: "UCI hepatitis (155 records, 19 features)"},
-		{Name: "literal", Means: "the paper's formulas and noise (--mode paper); a missing value shows its reason, " +
-			`such as "never takes a step"`},
+		{Name: "literal", Means: "the paper's formulas and noise (--mode paper); where a value is missing, the " +
+			`table gives the reason, such as "never takes a step"`},
 		{Name: "changed schedule", Means: "the literal algorithm with --paper-unsound: no burn-in (OffPair*, " +
 			"OnPair*) or a corrected step (DPGDC2); no theorem of the paper covers it"},
 		{Name: "certified", Means: "the same algorithm with noise that provably gives the requested epsilon"},

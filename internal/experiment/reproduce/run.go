@@ -21,8 +21,8 @@ type Options struct {
 	Out, Committed string
 	// Options are the options of every plan, except for Progress.
 	experiment.Options
-	// Quick runs every plan only for its first data set, size and epsilon, and only once. Outcomes state the short
-	// forms of commands.
+	// Quick runs every plan only for its first data set, size and epsilon, and only once. If a command computes a
+	// part, the Outcome states the short form of this command.
 	Quick bool
 	// Progress is called to report the progress of a part.
 	Progress func(part string, p experiment.Progress)

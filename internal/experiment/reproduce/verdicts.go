@@ -207,8 +207,8 @@ type commandVerdict struct {
 var commandVerdicts = []commandVerdict{
 	{"pairs: accuracy of 5 nearest neighbours at epsilon 4", "li-figure9-bank",
 		func(at []string) bool { return at[1] == "4" }},
-	{"Local learners: testing error with the logistic loss; the budget is the epsilon of one visit, or as in the " +
-		"paper", "han-table3-a7a", func(at []string) bool {
+	{`Local learners: testing error with the logistic loss; a budget is the epsilon of one visit, or "paper": the ` +
+		"paper's total for all visits", "han-table3-a7a", func(at []string) bool {
 		return at[0] == "logistic" && (at[2] == "none" || at[2] == "paper" || at[2] == "1" || at[2] == "4")
 	}},
 }

@@ -59,7 +59,7 @@ type Line struct {
 	Least   float64 `json:"least_seconds"`
 	// Processor is the median processor time of a run over all threads, in seconds.
 	Processor float64 `json:"processor_seconds"`
-	// Rate is the work per second of Seconds, in units of Unit: "pairs" or "scores".
+	// Rate is the work of a run divided by Seconds. Unit is the unit of the work: "pairs" or "scores".
 	Rate float64 `json:"rate"`
 	Unit string  `json:"unit"`
 	// Share is the median, over the runs, of the share of the peak performance that a run reaches. The

@@ -32,7 +32,7 @@ func NewBits(key [32]byte, secret bool) *Bits {
 	}}
 }
 
-// BitsFrom returns a stream of the words that the function word returns, for tests.
+// BitsFrom returns a stream for tests. Each call of the function word gives the next 64 bits of this stream.
 func BitsFrom(word func() uint64) *Bits {
 	return &Bits{next: bitsBuffer, fill: func(buf *[bitsBuffer]uint64) {
 		for i := range buf {
