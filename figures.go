@@ -273,7 +273,8 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	case m.Task != Metric:
 		return nil
 	case d.Reference == nil:
-		return input.Errorf("dyad: a metric is evaluated with public records as neighbours (FigureData.Reference)")
+		return input.Errorf("dyad: the evaluation of a metric needs public records, among which it finds the " +
+			"nearest neighbours; set FigureData.Reference")
 	case d.Reference.Records.Len() < slices.Max(metrics.NeighbourRanks):
 		return input.Errorf("dyad: %s has %d records; evaluation by neighbours needs at least %d", o.Reference,
 			d.Reference.Records.Len(),
@@ -402,8 +403,8 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 		note("the model was trained on records of this file (run %s), so these figures are too good; repeat "+
 			"--holdout F if the run had it", m.Run)
 	case same && trained != 0 && trained != d.Rest:
-		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d; use the training's "+
-			"--holdout, or these figures are too good", m.Run,
+		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d; repeat the --holdout "+
+			"of that run, because otherwise these figures are too good", m.Run,
 			trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
 		return input.Errorf("dyad: the file differs from that of run %s, so --holdout could evaluate training "+

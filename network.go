@@ -251,7 +251,8 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 		return input.Errorf("dyad: networks are trained only in certified mode, not %s; on public data, use "+
 			"epsilon 1000 for negligible noise", o.Mode)
 	case o.Radius != 0:
-		return input.Errorf("dyad: a network takes no radius (--radius); its size and gain bound every layer")
+		return input.Errorf("dyad: a network takes no radius (--radius), because the bound of every layer follows " +
+			"from its size and the gain")
 	case o.asserts():
 		return input.Errorf("dyad: a network takes no asserted constants (--G, --L, --Dg): clipping enforces its constants")
 	case o.On.Precise():

@@ -267,7 +267,7 @@ func (o Options) trained(task string, d int) (engine.Loss, float64, engine.Backe
 // fits refuses data that the plan is not for, by number of records, features and all else that the guarantee states.
 func (t *Training) fits(d *Data) error {
 	if t.asserted {
-		return input.Errorf("dyad: this plan rests on asserted constants, but a training uses proved constants")
+		return input.Errorf("dyad: this plan uses asserted constants, but training needs proved constants")
 	}
 	return t.shape.same(d)
 }

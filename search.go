@@ -222,8 +222,8 @@ func (s *Search) fits(data []*Data) error {
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
 			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
-				return input.Errorf("dyad: the data lack labels or have another size than the plan (Records %d, "+
-					"PersonRows %d); plan with Data.Shape", want.Records, want.PersonRows)
+				return input.Errorf("dyad: the data lack labels, or their size differs from the size in the plan "+
+					"(Records %d, PersonRows %d); plan with Data.Shape", want.Records, want.PersonRows)
 			}
 			continue
 		}

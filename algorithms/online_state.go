@@ -177,7 +177,8 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 		!spec.PerClass && len(state.Held) != min(state.Count-fresh, o.cap) ||
 		len(state.Held) > min(state.Count-fresh, o.cap) ||
 		len(state.Held) == 0 && state.Count > fresh || len(state.X) != len(rows)*d || len(state.Y) != len(rows) {
-		return nil, errors.New("algorithms: the saved state is damaged: its sizes or numbers do not fit")
+		return nil, errors.New("algorithms: the saved state is damaged: a count or a length does not fit the plan, " +
+			"or a number is not finite")
 	}
 	used := make([]bool, o.rows)
 	for i, r := range rows {

@@ -154,8 +154,8 @@ func (p *Plan) remedy() string {
 	if epsilon <= 10 {
 		enough += fmt.Sprintf(", or epsilon = %.2g", epsilon)
 	}
-	return fmt.Sprintf("the noise of a centre of n/k = %.3g records is %.2g times the radius; use %s (then %g "+
-		"times), fewer clusters, rounds or dimensions, or a smaller radius",
+	return fmt.Sprintf("the noise of a centre of n/k = %.3g records is %.2g times the radius; use %s to lower the "+
+		"noise to %g times the radius, or use fewer clusters, rounds or dimensions, or a smaller radius",
 		float64(o.Records)/float64(o.Clusters), p.CentreNoise, enough, swamped)
 }
 

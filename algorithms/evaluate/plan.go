@@ -148,8 +148,8 @@ func New(o Options) (*Plan, error) {
 	composed := "; budget shares are fixed beforehand and each certificate holds given the earlier releases, so " +
 		"the releases compose (docs/theory.md#evaluation-budget)"
 	if o.PersonRows > 0 {
-		composed += "; a person adds the mean over its rows, so no more than a row can add " +
-			"(docs/theory.md#person-figures)"
+		composed += "; a person contributes the mean over its rows, and this mean is at most what a single row can " +
+			"contribute (docs/theory.md#person-figures)"
 	}
 	g := o.Provenance.Records(o.PersonRows).Guarantee(released+", with "+rows[0].Noise.Name()+" noise", why+composed,
 		o.public(), "the model is public, or its privacy cost is charged to the same data id")

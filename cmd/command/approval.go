@@ -112,7 +112,8 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 			"other columns, ranges or categories, missing values, persons, basis, interactions or --store",
 			"restore the schema"},
 		{figures != "" && figures != a.Figures, "evaluation of held-out records",
-			"another number of held-out records, or another epsilon", "repeat --holdout and --holdout-epsilon of \"dyad plan\""},
+			"a different number of held-out records, or a different epsilon",
+			"repeat --holdout and --holdout-epsilon of \"dyad plan\""},
 		{plan != a.Plan, fmt.Sprintf("plan for n = %d", problem.N),
 			grouped + "a different number of records, epsilon or delta, or a different option",
 			"repeat the flags of \"dyad plan\"" + sizes},
@@ -147,8 +148,8 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	// A result of public data has no plan.
 	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID ||
 		m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record {
-		return nil, badInput(`--approved %s: the model names this page, but has another plan or schema; "dyad `+
-			`verify" checks the model`, f.Approved)
+		return nil, badInput("--approved %s: the model names this page, but the page is for a different plan or "+
+			`schema; "dyad verify" checks the model`, f.Approved)
 	}
 	if figures != nil && figures.plan != "" && figures.plan != a.Figures {
 		changed = t.Of("other_figures", t.Number(up(figures.Guarantee.Epsilon)))

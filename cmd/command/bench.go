@@ -18,7 +18,7 @@ type benchCmd struct {
 	Workers int      `positive:"" default:"1" placeholder:"N" help:"Goroutines; the default shows one core."`
 	Variant string   `default:"all" enum:"all,best,generic,avx2,avx512" help:"Kernels to measure: ${enum}."`
 	Devices []string `name:"device" aliases:"devices" default:"cpu" placeholder:"NAME" help:"Where to measure gradients, comma separated: cpu, cuda:N. No share of peak is shown for a GPU."`
-	Peers   []string `type:"existingfile" needs:"workers=1" why:"it compares one core with one core" placeholder:"FILE" help:"Times of other programs on this machine, to compare with: files that the scripts in bench/peers wrote, comma separated."`
+	Peers   []string `type:"existingfile" needs:"workers=1" why:"it compares one core with one core" placeholder:"FILE" help:"Compare with other programs on this machine. The files (comma separated) are output of the scripts in bench/peers."`
 	Only    string   `placeholder:"METHOD" help:"Measure only the lines whose method contains this text, such as k-NN or near-linear."`
 	Records int      `positive:"" within:"[2,]" hidden:"" help:"Records of every line."`
 }

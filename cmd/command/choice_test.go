@@ -76,7 +76,8 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 
 // ofChoices are the reasons of the checker to refuse a choice.
 var ofChoices = []string{"the sensitivity and the kind of event of a choice: it has ",
-	"a plan may choose pairs of columns only once, 1 to 8 pairs, between two releases with noise", "a choice has epsilon "}
+	"a plan may choose pairs of columns only once; it must choose 1 to 8 pairs, after one release with noise and " +
+		"before another", "a choice has epsilon "}
 
 // forged changes what a model file says of its choice, and what follows from it.
 func forged(t *testing.T, text []byte) {

@@ -12,7 +12,7 @@ type cli struct {
 	Set       []string `sep:"none" placeholder:"KEY=VALUE" help:"A key of the recipe, an option that most runs leave as it is; \"dyad help keys\" explains all. May repeat."`
 	LogFormat string   `name:"log-format" enum:"text,json" default:"text" placeholder:"text|json" help:"Format of standard error: text, or JSON lines with the start time, level and message."`
 
-	Start startCmd `cmd:"" group:"Prepare data:" help:"Begin with your own file: answer questions to get a schema and a recipe for a training."`
+	Start startCmd `cmd:"" group:"Prepare data:" help:"Begin with your own file: answer questions to get a schema and a training recipe."`
 	Data  dataCmd  `cmd:"" group:"Prepare data:" help:"Work with data files."`
 
 	Plan   planCmd   `cmd:"" group:"Decide:" help:"Print the whole privacy report of a training run without reading any data."`

@@ -22,7 +22,7 @@ import (
 
 type curveCmd struct {
 	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
-	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As in train, with --schema. Private data are charged and need --holdout-epsilon."`
+	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As in train, with --schema. Private data cost budget and need --holdout-epsilon."`
 	Schema     string    `needs:"data" placeholder:"FILE"`
 	PublicData bool      `help:"As in train. The figures are exact."`
 	Dataset    string    `xor:"data" placeholder:"NAME" help:"Public data set of the catalogue (\"dyad data list\"), fetched before."`

@@ -134,8 +134,8 @@ func (devicesCmd) Run(a *app) error {
 		b.WriteString(strings.TrimRight(fmt.Sprintf("%-8s %-24s %-9s %-46s %s", l.Name, l.Kind, memory, l.Paths,
 			pick(l.Default, "*", "")), " ") + "\n")
 	}
-	b.WriteString("A GPU speeds up metrics, custom losses and many gradients, but hardly moments.\n\"dyad plan\" " +
-		"states the times of a run on a GPU.\n")
+	b.WriteString("A GPU speeds up metrics, custom losses and many gradients. Moments are hardly faster on a " +
+		"GPU.\n\"dyad plan\" states the times of a run on a GPU.\n")
 	if missing != nil {
 		fmt.Fprintf(&b, "%s\n", plain(missing))
 	}

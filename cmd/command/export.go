@@ -17,7 +17,7 @@ type exportCmd struct {
 	NPZ         bool   `needs:"out" why:"it is a binary file" name:"npz" xor:"format" help:"NumPy archive of the numbers, for records that are encoded already."`
 	Safetensors bool   `needs:"out" why:"it is a binary file" xor:"format" help:"The same in safetensors."`
 	Table       string `default:"records" placeholder:"NAME" help:"Table of --sql."`
-	Out         string `short:"o" placeholder:"FILE" help:"File to write. Default: standard output, for text."`
+	Out         string `short:"o" placeholder:"FILE" help:"File to write. Default for text: standard output."`
 	Force       bool
 }
 

@@ -34,7 +34,7 @@ func writeWeights(b *strings.Builder, of []weightInterval) {
 	if of != nil {
 		line(b, "", "%s", fmt.Sprintf("each %g %% interval is for one weight of the model that minimises the "+
 			"released objective over the population", 100*defaultConfidence))
-		line(b, "", "the intervals leave out noise and sampling of second moments, centre and ridge; * marks "+
-			"intervals without 0")
+		line(b, "", "the intervals ignore the noise and the sampling of the second moments, the centre and the "+
+			"ridge; * marks intervals that do not contain 0")
 	}
 }

@@ -13,7 +13,8 @@ import (
 // what has no intervals says so.
 func TestTrainIntervals(t *testing.T) {
 	dir := clinic(t, 1500)
-	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon", "2", "--seed", "4"}
+	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm", "moments", "--epsilon",
+		"2", "--seed", "4"}
 	var r trainResult
 	for _, more := range [][]string{{"--out", "plain.json"}, {"--out", "with.json", "--intervals"}} {
 		out := mustRun(t, dir, append(append(args, "--json"), more...)...)
@@ -22,7 +23,8 @@ func TestTrainIntervals(t *testing.T) {
 	}
 	plain := must.Get(readModel(filepath.Join(dir, "plain.json")))(t)
 	with := must.Get(readModel(filepath.Join(dir, "with.json")))(t)
-	if len(with.WeightErrors) != len(with.Weights) || plain.WeightErrors != nil || len(r.Weights) != len(with.Weights) || with.Guarantee.Mu != plain.Guarantee.Mu {
+	if len(with.WeightErrors) != len(with.Weights) || plain.WeightErrors != nil || len(r.Weights) != len(with.Weights) ||
+		with.Guarantee.Mu != plain.Guarantee.Mu {
 		t.Errorf("%+v", r)
 	}
 	for k, w := range with.Weights {
@@ -30,7 +32,9 @@ func TestTrainIntervals(t *testing.T) {
 			t.Errorf("weight %d: %g with and %g without intervals, %+v", k, w, plain.Weights[k], r.Weights[k])
 		}
 	}
-	ran(t, dir, append(args, "--out", "text.json", "--intervals")...).exits(exitOK).prints("marks intervals without 0", "minimises the released objective over the population")
+	ran(t, dir, append(args, "--out", "text.json",
+		"--intervals")...).exits(exitOK).prints("marks intervals that do not contain 0",
+		"minimises the released objective over the population")
 	mustRun(t, dir, "predict", "with.json", "--data", "patients.csv")
 	text := must.Get(os.ReadFile(filepath.Join(dir, "with.json")))(t)
 	var raw map[string]any
@@ -41,8 +45,10 @@ func TestTrainIntervals(t *testing.T) {
 	text = must.Get(json.Marshal(raw))(t)
 	write(t, dir, "damaged.json", string(text))
 	ends(t, dir, exitInput, "standard errors", "predict", "damaged.json", "--data", "patients.csv")
-	for want, more := range map[string][]string{"does not take --intervals": {"--algorithm", "dpgdsc"}, "not available with logistic steps": {"--algorithm", "moments", "--steps", "2"}, "second moments": {"--algorithm", "moments", "--second-moments", "none"}} {
-		refused := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--intervals", "--out", "no.json"}, more...)
+	for want, more := range map[string][]string{"does not take --intervals": {"--algorithm", "dpgdsc"},
+		"not available with logistic steps": {"--algorithm", "moments", "--steps", "2"}, "second moments": {"--algorithm", "moments", "--second-moments", "none"}} {
+		refused := append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--intervals", "--out",
+			"no.json"}, more...)
 		ends(t, dir, exitInput, want, refused...)
 	}
 }

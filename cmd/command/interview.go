@@ -377,7 +377,7 @@ func parseAnswer(text string, c dataset.DraftedColumn) (known dataset.Answer, pr
 			return known, "want at least two values, separated by commas"
 		}
 	case len(words) != 2:
-		return known, "want two values, separated by a space; numbers have a decimal point"
+		return known, "want two values, separated by a space; write numbers with a decimal point, not a comma"
 	case c.Date != nil:
 		known.Date = &dataset.DateFormat{Format: c.Date.Format, From: words[0], To: words[1]}
 		if !known.Date.Valid() {
@@ -387,7 +387,7 @@ func parseAnswer(text string, c dataset.DraftedColumn) (known dataset.Answer, pr
 		lo, err1 := strconv.ParseFloat(words[0], 64)
 		hi, err2 := strconv.ParseFloat(words[1], 64)
 		if err1 != nil || err2 != nil || !(lo < hi) {
-			return known, "want two numbers, the smaller one first; a fraction begins at a decimal point"
+			return known, "want two numbers, the smaller one first; write them with a decimal point, as in 0.5"
 		}
 		known.Range = []float64{lo, hi}
 		if lo < 0 {

@@ -21,7 +21,7 @@ type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
 	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Maximum epsilon of all runs together, past runs included."`
 	Delta   float64 `within:"(0,1)" required:"" placeholder:"DELTA" help:"Delta at which epsilon is counted."`
-	Looking bool    `help:"Count so that budgets may depend on earlier releases. Default: budgets must be fixed beforehand."`
+	Looking bool    `help:"Compute the total for budgets that depend on earlier releases. Default: budgets fixed beforehand."`
 	Close   bool    `help:"Allow a cap below the spent epsilon. No further run is then admitted."`
 	ledgerFlag
 }

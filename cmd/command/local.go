@@ -17,7 +17,7 @@ type localFlags struct {
 	Loss          string             `default:"logistic" type:"formula" placeholder:"NAME|EXPR" help:"Loss phi(u) of the margin u = y (w.x + b): a name of \"dyad lab losses\", or a formula."`
 	LossParam     map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
 	LossClip      float64            `positive:"" name:"loss-clip" placeholder:"C"`
-	Epsilon       float64            `positive:"" default:"1" help:"Local epsilon of one visit. A user pays it in every epoch, with prestige-label once."`
+	Epsilon       float64            `positive:"" default:"1" help:"Local epsilon of one visit. A user pays it in every epoch, or once with prestige-label."`
 	Epochs        int                `positive:"" default:"10" help:"Epochs. Every user is visited once per epoch."`
 	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
 	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message. From epsilon 2 on, more directions give less noise; the user's work grows with them."`

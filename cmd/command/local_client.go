@@ -38,7 +38,7 @@ type localClientCmd struct {
 
 // caFlag is the flag of commands that send requests to a server.
 type caFlag struct {
-	CA string `placeholder:"FILE" help:"Certificates (PEM) that the server's certificate must come from. Default: the certificates of the system."`
+	CA string `placeholder:"FILE" help:"Root certificates (PEM) for checking the server's certificate. Default: the system's root certificates."`
 }
 
 // localAnswer is the JSON output of local client.

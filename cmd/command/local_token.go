@@ -11,7 +11,7 @@ import (
 
 type localTokenCmd struct {
 	Key          string   `private:"key of tokens" required:"" placeholder:"FILE" help:"Key file, for \"dyad local server --tokens\"; made if it is missing. Anyone who has it can make tokens for every user."`
-	Protocol     string   `required:"" placeholder:"FILE" help:"As in local client; tokens are for this study. Repeat the flags of the server."`
+	Protocol     string   `required:"" placeholder:"FILE" help:"File of \"dyad local plan --out\" with the server's flags. Tokens are for this protocol only."`
 	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow"`
 	Users        []string `arg:"" name:"user" help:"Ids of users."`
 }

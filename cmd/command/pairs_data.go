@@ -65,10 +65,10 @@ type pairFlags struct {
 	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace, or knorm (less noise). Default: knorm, or laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
 	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"fixed: the same disjoint batches in every epoch. poisson: secret coins select pairs, with Gaussian noise; the guarantee needs this secrecy. Default: fixed, or poisson for infonce and ntxent."`
-	Batch        int      `positive:"" placeholder:"B" help:"Pairs (tuples with --tuple) in a batch, or their expected number. Default: 1/20 of the pairs, at least 50; 50 with --mode paper; with --tuple, all of an epoch."`
+	Batch        int      `positive:"" placeholder:"B" help:"Pairs (tuples with --tuple) in a batch, or their expected number. Default: 1/20 of the pairs, at least 50; 50 with --mode paper; with --tuple, all tuples of an epoch."`
 	Epochs       int      `positive:"" placeholder:"T" help:"Passes over the pairs, or draws of tuples. Default: 5; 100 with --tuple and a network."`
 	Clip         float64  `positive:"" placeholder:"H" help:"Clip gradients of pairs or tuples to this norm; infonce, ntxent: gradients of cosines; --method moments: differences of pairs. Default: 0.5, or 0.3 with --method moments."`
-	Shrink       bool     `help:"Clip to the bound of gradients at the public matrix, if smaller. This lowers the noise."`
+	Shrink       bool     `help:"Clip to the smaller of --clip and the gradient bound at the public matrix. This lowers the noise."`
 	StepSize     float64  `positive:"" placeholder:"ETA0" help:"First step size eta0; step tau has eta0/sqrt(tau). Networks, infonce and ntxent use Adam with linearly falling steps. Default: 1, or 0.1 for Adam."`
 	PrintedSteps bool     `help:"Step sizes as printed in the paper, eta0/sqrt(tau!). About nine steps are useful."`
 	tupleFlags

@@ -15,8 +15,8 @@ func (a *app) emitMechanisms(p *pairs.Plan) error {
 		return asInput(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "noise per coordinate (root mean square) of a batch's mean gradient, of norm at most 1, at "+
-		"epsilon %g:\n", p.Spec.Budget.Epsilon)
+	fmt.Fprintf(&b, "root mean square of the noise in each coordinate, if the mean gradient of a batch has norm at "+
+		"most 1, at epsilon %g:\n", p.Spec.Budget.Epsilon)
 	for _, m := range all {
 		note := ""
 		switch {

@@ -106,7 +106,8 @@ utility     proved bound of the expected objective above its minimum, where a th
 		label := pick(i == 0, "not ranked", "")
 		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, e.Why)
 	}
-	fmt.Fprintf(&b, "recommended %s: the fewest visits among algorithms within 5 %% of the smallest noise per reach\n",
+	fmt.Fprintf(&b, "recommended %s: it needs the fewest visits of all algorithms whose noise per reach is within "+
+		"5 %% of the smallest\n",
 		c.Recommended)
 	if c.BestBound != "" && c.BestBound != c.Recommended {
 		fmt.Fprintf(&b, "            %s has the smallest utility bound\n", c.BestBound)

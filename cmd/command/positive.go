@@ -59,7 +59,7 @@ func checkTags(command *kong.Context) error {
 	for _, f := range command.Flags() {
 		// an empty value, which the parser counts as given
 		if f.Set && f.Required && (blank(f.Target) || fmt.Sprint(f.Target) == "[]") {
-			return badInput("--%s is %s, which counts as left out", f.Name,
+			return badInput("--%s is %s, which is the same as leaving this flag out", f.Name,
 				pick(f.IsBool(), "false", "empty"))
 		}
 		// otherwise an unset variable of a script would select synthetic data, another ledger or a second run

@@ -82,7 +82,7 @@ func TestPageOfMixedUnits(t *testing.T) {
 		"--degree-cap", "6", "--loss", "infonce", "--epochs", "1", "--out", "p.json", "--report", "p.html")
 	page := text(t, dir, "p.html")
 	must.Contain(t, page, "protect different units (one record; one individual)",
-		"costs of different units do not add up: the runs of data id", "<dd>one individual of the 64 that train</dd>")
+		"costs of different units cannot be added: the runs of data id", "<dd>one individual of the 64 that train</dd>")
 	for _, never := range []string{"accountant does not support", "account:"} {
 		if strings.Contains(page, never) {
 			t.Errorf("the page has %q", never)

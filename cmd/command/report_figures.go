@@ -29,8 +29,8 @@ func (d document) quality() ([]page.Section, error) {
 	}
 	return []page.Section{{
 		ID: "quality", Title: "How well it does",
-		Text: []string{"A ROC curve, score distributions and an AUC are charged like a training. This command " +
-			"draws them at epsilon E (--plan and -n instead of --data print the cost first):"},
+		Text: []string{"A ROC curve, score distributions and an AUC cost privacy budget, as training does. To see " +
+			"the cost first, give --plan and -n instead of --data. This command draws the figures at epsilon E:"},
 		Code: []string{d.buy},
 	}}, nil
 }

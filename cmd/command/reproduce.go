@@ -22,7 +22,7 @@ type reproduceCmd struct {
 	PagesOnly bool   `help:"Write the pages of existing results; run nothing."`
 	Quick     bool   `help:"Test: run only the first data set, size and epsilon of each plan, once, in seconds. Use a separate --out."`
 	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone, otherwise reproduce; with --quick, reproduce-quick."`
-	Pages     string `placeholder:"DIR" help:"Folder of the pages. Default: docs in a clone, for whole papers without --quick; else the folder of the results."`
+	Pages     string `placeholder:"DIR" help:"Folder for the pages. Default: --out; in a clone of the repository, docs, unless an item or --quick is given."`
 	Splits    int    `positive:"" help:"Run the first splits only; the others can be run later."`
 	Parallel  int    `positive:"" default:"1" help:"Number of training sets processed at a time."`
 	cacheFlag

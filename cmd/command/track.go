@@ -25,7 +25,7 @@ import (
 
 // trackFlag is the flag that requests a run folder.
 type trackFlag struct {
-	Track string `placeholder:"DIR" help:"Also write an MLflow run folder (mlruns). Figures of private data in it are charged releases."`
+	Track string `placeholder:"DIR" help:"Also write an MLflow run folder (mlruns). Of private data, it holds only charged releases."`
 }
 
 // checkTrack makes sure, before anything is charged, that the folder can be written.

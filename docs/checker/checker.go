@@ -182,7 +182,7 @@ func covered(m, p node) []node {
 	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) ||
 		!alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil ||
 			p.get("schedule.update") != nil && !network),
-		"its steps are unequal, or not 1 to 10^7, or only some iterates are averaged")
+		"its steps are unequal, the number of steps is not between 1 and 10^7, or only some iterates are averaged")
 	for _, r := range releases {
 		pass(!slices.Contains(allowed, r.text("certificate.theorem")) ||
 			(r.get("noise") == nil) != (r.text("certificate.theorem") == "pair-choice"),
@@ -197,7 +197,8 @@ func chosen(releases []node) (pairs float64) {
 		if r.text("certificate.theorem") == "pair-choice" {
 			count := r.num("event.count")
 			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8 || count != math.Trunc(count),
-				"a plan may choose pairs of columns only once: 1 to 8 pairs, between two releases with noise")
+				"a plan may choose pairs of columns only once; it must choose 1 to 8 pairs, after one release with "+
+					"noise and before another")
 			pairs = count
 		}
 	}

@@ -99,7 +99,7 @@ func TestValidate(t *testing.T) {
 		{"data_id: t\nfeatures: 5\ncolumns:\n" + label, "range is missing"},
 		{"data_id: t\nfeatures: 5\nrange: [1, 2]\ncolumns:\n" + label, "must contain 0"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\nmissing: {policy: middle}\ncolumns:\n" + label, "no missing values"},
-		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + x, "its index from 1"},
+		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n" + label + x, "must be the number of a feature, from 1"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n  - {name: y, position: 1, role: label, positive: 1}\n",
 			"where this column is"},
 		{"data_id: t\nfeatures: 5\nrange: [0, 1]\ncolumns:\n  - {name: y, role: label, positive: a}\n", "must be numbers"},

@@ -96,7 +96,7 @@ func TestCompact(t *testing.T) {
 	must.CheckDo(t, l.Release("open", Kept{Digest: "0f"}))
 	c := testCharge("other data")
 	c.Fingerprint = "0faa"
-	if s := mustBegin(t, l, c); !strings.Contains(strings.Join(s.Receipt().Warnings, " "), "now has other data") {
+	if s := mustBegin(t, l, c); !strings.Contains(strings.Join(s.Receipt().Warnings, " "), "differ from the data of run") {
 		t.Errorf("no warning of other data: %q", s.Receipt().Warnings)
 	}
 	big := testCharge("over")

@@ -265,7 +265,7 @@ func TestFingerprintWarns(t *testing.T) {
 		c.DataID, c.Fingerprint = id, print(l, data)
 		return mustBegin(t, l, c)
 	}
-	const changed, alias = "now has other data", "were already charged under id"
+	const changed, alias = "differ from the data of run", "were already charged under id"
 	wantWarning(t, begin("a", "clinic", "one"), changed, false)
 	wantWarning(t, begin("b", "clinic", "one"), changed, false)
 	wantWarning(t, begin("c", "clinic", "two"), changed, true)

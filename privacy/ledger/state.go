@@ -122,7 +122,7 @@ var errUnits error = unitsError{}
 
 type unitsError struct{}
 
-func (unitsError) Error() string { return "costs of different units do not add up" }
+func (unitsError) Error() string { return "costs of different units cannot be added" }
 
 func (unitsError) Unwrap() error { return account.ErrUnsupported }
 
@@ -257,8 +257,8 @@ func (st *ledgerState) compareFingerprint(c Charge) []string {
 	}
 	var warnings []string
 	if other != nil {
-		warnings = append(warnings, fmt.Sprintf("data id %q now has other data than in run %s; for data about "+
-			"other people, use another --data-id", c.DataID, other.Run))
+		warnings = append(warnings, fmt.Sprintf("the data of id %q differ from the data of run %s; if the data are "+
+			"about other people, use another --data-id", c.DataID, other.Run))
 	}
 	if alias != nil {
 		warnings = append(warnings, fmt.Sprintf("the data of id %q were already charged under id %q in run %s; the "+

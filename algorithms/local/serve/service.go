@@ -293,8 +293,8 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	}
 	if s.known != nil {
 		if first, ok := s.known[s.individual(m.User)]; ok && first != m.User {
-			return local.Message{}, fmt.Errorf("%w: the user's id looks like the id of another user; use the other "+
-				"id, or let the server allow ids that look alike", ErrMessage)
+			return local.Message{}, fmt.Errorf("%w: the user's id looks like an id that was used before; use the "+
+				"earlier id, or let the server allow ids that look alike", ErrMessage)
 		}
 	}
 	if m.Epoch != s.state.Epoch {

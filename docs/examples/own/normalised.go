@@ -28,7 +28,7 @@ var _ algorithms.Algorithm = NormalisedDescent{}
 func (NormalisedDescent) Info() algorithms.Info {
 	return algorithms.Info{
 		Name:     "normalised-descent",
-		Title:    "steps of one length along noisy gradients",
+		Title:    "steps of equal length along noisy gradients",
 		Paper:    "an example",
 		Released: "every noisy gradient",
 		Modes:    []algorithms.Mode{algorithms.Certified},

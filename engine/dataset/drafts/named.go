@@ -61,7 +61,7 @@ func (p *profile) named() ([]byte, error) {
 	text.addIf(p.csv.Comment != nil, "  comment: %s # lines that begin with this are skipped, in later files, too\n",
 		schema.QuoteList(p.csv.Comment))
 	text.addIf(p.csv.IgnoreOthers, "  ignore_others: true # a column has no name\n")
-	text.addIf(p.csv.Decimal != "", "  decimal: %s # the fraction of a number begins at the comma\n",
+	text.addIf(p.csv.Decimal != "", "  decimal: %s # numbers have a decimal comma\n",
 		schema.QuoteYAML(p.csv.Decimal))
 	text.addIf(p.csv.Thousands != "", "  thousands: %s\n", schema.QuoteYAML(p.csv.Thousands))
 	text.addIf(p.csv.Encoding != "", "  encoding: %s # check the letters that are not ASCII\n", p.csv.Encoding)

@@ -89,7 +89,7 @@ func (a Answer) Check(name string) error {
 	}
 	hint := ""
 	if len(a.Range) > 2 {
-		hint = "; numbers of an answer have a decimal point, as in [0.5, 110]"
+		hint = "; write each number with a decimal point, as in [0.5, 110]"
 	}
 	return fmt.Errorf("dataset: answers: %w%s", errors.Join(v.problems...), hint)
 }

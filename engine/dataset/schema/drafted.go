@@ -140,7 +140,8 @@ func readMemory(path string) (*Memory, error) {
 		text, err = io.ReadAll(io.LimitReader(f, 4*strictyaml.MaxBytes))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read the record of the schema's draft: %w", err)
+		return nil, fmt.Errorf("dataset: cannot read the file with the values that the draft of the schema took "+
+			"from the data: %w", err)
 	}
 	m, err := parseMemory(text)
 	if err != nil {

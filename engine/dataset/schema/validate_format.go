@@ -120,7 +120,8 @@ func (v *validator) indexColumns() (listed int) {
 		listed++
 		switch {
 		case c.Position < 1 || c.Position > s.Features:
-			v.addf("the position of column %q is %d, but it must be its index from 1 to features", c.Name, c.Position)
+			v.addf("the position of column %q is %d, but must be the number of a feature, from 1 to the value of "+
+				"the key features", c.Name, c.Position)
 		case positions[c.Position]:
 			v.addf("position %d is used twice", c.Position)
 		}

@@ -126,8 +126,9 @@ func report(o options, results []*result) (failed int, err error) {
 			why[r.why]++
 		}
 	}
-	fmt.Printf("seed %d: %d cells hold, %d fail, %d fail by a known defect, %d left out (%d: no such call, %d: "+
-		"call of the loader or Go, %d: not reached), %d not run in time\n",
+	fmt.Printf("seed %d: %d cells hold, %d fail, %d fail because of a known defect, %d left out (%d: the command "+
+		"makes no such call, %d: the loader or Go makes the call, %d: the call was not reached), %d not run in "+
+		"time\n",
 		o.seed, count[holds], count[fails], count[known], count[leftOut], why["the command makes no such call"],
 		why["of the loader or Go's own"], why[notReached], count[""])
 	if count[holds] == 0 {
