@@ -407,7 +407,7 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 			"of that run, because otherwise these figures are too good", m.Run,
 			trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
-		return input.Errorf("dyad: the file differs from that of run %s, so --holdout could evaluate training "+
+		return input.Errorf("dyad: the file differs from the file of run %s, so --holdout could evaluate training "+
 			"persons; use that file, or train with ids: public", m.Run)
 	case !same && d.Rest > 0:
 		note("run %s trained the model on another file; unless both files have the same %s, these figures may "+

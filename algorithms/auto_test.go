@@ -157,8 +157,8 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 			text := warned(60, 0.1)
 			var n int
 			var epsilon float64
-			from := strings.Index(text, "unchanged, ")
-			must.Get(fmt.Sscanf(text[max(0, from):], "unchanged, n = %d, or epsilon = %g", &n, &epsilon))(t,
+			from := strings.Index(text, "use n = ")
+			must.Get(fmt.Sscanf(text[max(0, from):], "use n = %d, or epsilon = %g", &n, &epsilon))(t,
 				fmt.Sprintf("%s, delta %v: %q", name, delta, text))
 			if a, b := warned(n, 0.1), warned(60, epsilon); a != "" || b != "" {
 				t.Errorf("%s, delta %v: n = %d and epsilon = %v are warned about: %q, %q", name, delta, n, epsilon, a, b)
@@ -182,7 +182,7 @@ func TestWarningsWithTheDefaultDelta(t *testing.T) {
 	}
 	text := warned(5000)
 	var n int
-	must.Get(fmt.Sscanf(text[max(0, strings.Index(text, "unchanged, ")):], "unchanged, n = %d", &n))(t, text)
+	must.Get(fmt.Sscanf(text[max(0, strings.Index(text, "use n = ")):], "use n = %d", &n))(t, text)
 	must.Equal(t, warned(n), "", "a warning about n = %d", n)
 	if warned(n*9/10) == "" {
 		t.Errorf("n = %d is more than needed", n)

@@ -35,7 +35,7 @@ func TestBatchAndHiddenRefusals(t *testing.T) {
 			with(func(s *algorithms.Spec) { s.Constants.Convex = false }), "convex"},
 		{"not smooth", algorithms.ConvergentDescent{},
 			with(func(s *algorithms.Spec) { s.Constants.Smoothness = math.Inf(1) }), "smooth"},
-		{"long step", algorithms.ConvergentDescent{StepSize: 0.51}, plain, "2/(L~+alpha)"},
+		{"long step", algorithms.ConvergentDescent{StepSize: 0.51}, plain, "2/(L + 2 alpha)"},
 		{"negative steps", algorithms.ConvergentDescent{Steps: -1}, plain, "want at least 0"},
 		{"too many steps", algorithms.ConvergentDescent{Steps: 1 << 30}, plain, "steps"},
 		{"paper", algorithms.ConvergentDescent{}, with(func(s *algorithms.Spec) { s.Mode = algorithms.Paper }), "paper"},

@@ -64,7 +64,7 @@ func TestWithSetsEveryOption(t *testing.T) {
 func TestOptionsOverrideTheChoice(t *testing.T) {
 	steps := algorithms.Choice{Algorithm: algorithms.Moments{Steps: 2}, Reason: "a reason"}
 	c, err := steps.With(algorithms.Option{Field: "Second", Value: "none"})
-	if err != nil || c.Algorithm.(algorithms.Moments).Steps != 0 || !strings.Contains(c.Reason, "0 steps") {
+	if err != nil || c.Algorithm.(algorithms.Moments).Steps != 0 || !strings.Contains(c.Reason, "number of steps to 0") {
 		t.Errorf("%+v, %v", c, err)
 	}
 	few := algorithms.Choice{Algorithm: algorithms.DPGDSC{Steps: 100}, Reason: "a reason"}

@@ -29,7 +29,7 @@ func (s ClusterSums) Certify() (Certificate, error) {
 	}
 	exact := 2 * float64(s.Levels)
 	c, err := newCertificate(exact, exact, "numbers and sums of records by cluster",
-		fmt.Sprintf("a replaced record moves the vector by at most 2R, also if its cluster changes; R = %d levels "+
+		fmt.Sprintf("a replaced record moves the vector by at most 2R, even if its cluster changes; R = %d levels "+
 			"(docs/theory.md#cluster-sums)", s.Levels))
 	return stated("cluster-sums", s, c, err)
 }

@@ -75,7 +75,7 @@ func (s ClassSums) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	return momentCertificate(s, 2*s.Radius, 2*s.Error, "sums of both classes with sqrt(2) R times the number of positives",
-		fmt.Sprintf("a replaced record moves the vector by at most 2R, also if its class changes: R^2 + R^2 + 2 "+
+		fmt.Sprintf("a replaced record moves the vector by at most 2R, even if its class changes: R^2 + R^2 + 2 "+
 			"R^2 = (2R)^2; R = %.6g", s.Radius), "class-sums")
 }
 

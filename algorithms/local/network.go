@@ -51,7 +51,7 @@ func (p *Protocol) fillNetwork() error {
 			p.Radius, p.L2)
 	case n.Hidden < 1 || n.Hidden > maxParameters || p.Dim < 1 || p.Dim > maxParameters ||
 		n.Hidden*(p.Dim+2) > maxParameters:
-		return fmt.Errorf("a network with %d hidden units and %d features is empty or too large; want at most %d "+
+		return fmt.Errorf("a network with %d hidden units and %d features is empty or too large; want at least 1 of each and at most %d "+
 			"parameters", n.Hidden, p.Dim, maxParameters)
 	}
 	p.Network = &n

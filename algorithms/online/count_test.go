@@ -51,8 +51,8 @@ func (f *fixture) attackCount(t *testing.T, c cell) crash.Ended {
 	whole := f.get(t, name)
 	half := len(whole) / 2
 	const (
-		old     = "the state is an old copy with only"
-		unknown = "is missing or damaged; if it was moved, put it back"
+		old     = "this old copy of the state has only"
+		unknown = "is missing or damaged; put the file back"
 	)
 	back := func(count, state, says string) {
 		t.Helper()

@@ -252,7 +252,7 @@ func TestTupleReports(t *testing.T) {
 		spec pairs.Spec
 		want []string
 	}{
-		{tupleSpec(), []string{"tuples, certified mode", "6 of 5 records in every epoch", "triplet with margin 1", "one record", "docs/theory.md#tuples"}},
+		{tupleSpec(), []string{"tuples, certified mode", "6 tuples of 5 records per epoch", "triplet with margin 1", "one record", "docs/theory.md#tuples"}},
 		{allPairsSpec(), []string{"all-pairs, certified mode", fmt.Sprintf("all %d of 30", 30*29/2), "kappa = 29"}},
 	} {
 		text := tuplePlan(t, c.spec).Report().Text()

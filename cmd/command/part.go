@@ -12,7 +12,7 @@ import (
 // partFlag is the flag for carrying out a part of many runs, for job arrays.
 type partFlag struct {
 	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Run only part I (1 to N), and write a separate file. auto/N takes I from the job array: Slurm tasks count from 1, Kubernetes indexes from 0. auto alone is for Slurm tasks 1 to N."`
-	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Join parts instead of running: files, a folder or a pattern. With the same flags, the result is that of one run."`
+	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Join parts instead of running: files, a folder or a pattern. With the same flags, the result equals one run."`
 }
 
 // given returns the number of the part and the number of parts, or 0 and 0 without the flag.

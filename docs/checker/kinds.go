@@ -327,10 +327,9 @@ func statement(m, p, pr, r node) Verdict {
 			"evaluation": "these figures were"}[p.text("algorithm")], what)
 	} else {
 		kernel = fmt.Sprintf(" (kernel %s)", pr.text("method"))
-		units = fmt.Sprintf("that there were n = %v units with feature norms up to %v and label sizes up to %v, "+
-			"and that these bounds were not taken from the data%s", pr.num("records"), pr.get("norm_bound"),
-			pr.get("label_bound"), map[bool]string{true: ", and that the network processes each record by itself"}[ofNetwork(m,
-				p).value != nil])
+		units = fmt.Sprintf("that there were n = %v units with feature norms up to %v and label sizes up to %v, and "+
+			"that these bounds were not taken from the data%s", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound"),
+			map[bool]string{true: ", and that the network processes each record by itself"}[ofNetwork(m, p).value != nil])
 	}
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) &&
 		pr.num("max_rows_per_person") > 0] + map[bool]string{true: " within query groups (11.20)"}[r.text("certificate.theorem") == "group-moments"] + map[bool]string{true: " with a choice of pairs (11.22)"}[chosen(p.list("releases")) > 0] + map[string]string{"Gaussian": " (noise: 5.1, composition: 6.2)", "K-norm": " (noise: 5.3, composition: 6.3)", "Laplace": " (noise: 5.2, composition: 6.3)"}[r.text("noise.law")]

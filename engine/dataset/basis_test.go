@@ -205,7 +205,7 @@ func TestBasisRefused(t *testing.T) {
 			1): "categorical column cannot have",
 		strings.Replace(basisSchema, "positive: 1", "positive: 1, basis: none",
 			1): "only features may have",
-		"data_id: t\nfeatures: 3\nrange: [0, 1]\nbasis: cosine:6\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "named columns",
+		"data_id: t\nfeatures: 3\nrange: [0, 1]\nbasis: cosine:6\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
 		wide: "544 features, but at most 512",
 	} {
 		must.Fail(ParseSchema([]byte(text)))(t, want)

@@ -118,7 +118,7 @@ func TestDraftErrors(t *testing.T) {
 	}{
 		"empty":          {"", source.RuleEmpty, true},
 		"only comments":  {"# a\n", source.RuleEmpty, true},
-		"no label":       {"a,b\n1,2\n3,4\n5,6\n", "a label has exactly two values", false},
+		"no label":       {"a,b\n1,2\n3,4\n5,6\n", "exactly two values, none missing", false},
 		"ragged":         {"a,b\n1,2\n3,4,5\n", "row has 3 fields", true},
 		"name twice":     {"a,a,y\n1,2,0\n3,4,1\n", "a name twice", true},
 		"labels":         {"1 1:1\n2 1:2\n3 1:1\n", "exactly two different labels", true},

@@ -209,7 +209,7 @@ func TestInteractionsRefused(t *testing.T) {
 		with("[[age, area], [area, age]]"): "is already in the list",
 		with("[age, area]"):                "interactions: want a list, not a text",
 		wide:                               "name fewer pairs",
-		"data_id: t\nfeatures: 3\nrange: [0, 1]\ninteractions: [[a, b]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "named columns",
+		"data_id: t\nfeatures: 3\nrange: [0, 1]\ninteractions: [[a, b]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
 	} {
 		must.Fail(ParseSchema([]byte(text)))(t, want)
 	}

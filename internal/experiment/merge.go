@@ -28,7 +28,7 @@ func (p *Plan) Merge(path string, parts ...string) error {
 			case files[which] != "":
 				return input.As(fmt.Errorf("experiment: %s and %s both have %s", files[which], part, which))
 			case count != "" && of != count:
-				return input.As(fmt.Errorf("experiment: %s has %s, but another file says that there are %s parts",
+				return input.As(fmt.Errorf("experiment: %s has %s, but another file belongs to a plan of %s parts",
 					part, which, count))
 			}
 			files[which], count = part, of

@@ -50,7 +50,7 @@ func TestSearchRefusesOtherModels(t *testing.T) {
 			"range: [0, 4]}\n")
 	network := &dyad.Network{Hidden: []int{3}}
 	for want, o := range map[string]dyad.SearchOptions{
-		"or a curve uses weights": {Settings: []dyad.Setting{{Name: "a", Shape: shape,
+		"a search or a curve uses weights": {Settings: []dyad.Setting{{Name: "a", Shape: shape,
 			Options: dyad.Options{Algorithm: algorithms.Moments{Second: "diagonal", Intervals: true}}},
 			{Name: "b", Shape: shape}}},
 		"grades": {Settings: []dyad.Setting{{Name: "a", Shape: graded}, {Name: "b", Shape: graded}}},
@@ -80,14 +80,14 @@ func TestPrivateCurveRefuses(t *testing.T) {
 		"search or a curve uses": func(_ *dyad.Shape, o *dyad.CurveOptions) {
 			o.Settings[0].Options.Algorithm = algorithms.Moments{Intervals: true}
 		},
-		"neighbours":            func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings[0].Options.Task = dyad.Metric },
-		"persons with several":  func(s *dyad.Shape, _ *dyad.CurveOptions) { s.PersonRows = 3 },
-		"the labels are grades": func(s *dyad.Shape, _ *dyad.CurveOptions) { s.LabelValues = 5 },
-		"query groups":          func(s *dyad.Shape, _ *dyad.CurveOptions) { s.Groups = []int{5000} },
-		"no records are left":   func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Training = 5000 },
-		"1 is there twice":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Epsilons = []float64{1, 1} },
-		"a is there twice":      func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings = append(o.Settings, o.Settings[0]) },
-		"or a curve uses weights": func(_ *dyad.Shape, o *dyad.CurveOptions) {
+		"a metric has no private curve": func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings[0].Options.Task = dyad.Metric },
+		"persons with several":          func(s *dyad.Shape, _ *dyad.CurveOptions) { s.PersonRows = 3 },
+		"the labels are grades":         func(s *dyad.Shape, _ *dyad.CurveOptions) { s.LabelValues = 5 },
+		"query groups":                  func(s *dyad.Shape, _ *dyad.CurveOptions) { s.Groups = []int{5000} },
+		"no records are left":           func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Training = 5000 },
+		"1 is there twice":              func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Epsilons = []float64{1, 1} },
+		"a is there twice":              func(_ *dyad.Shape, o *dyad.CurveOptions) { o.Settings = append(o.Settings, o.Settings[0]) },
+		"a search or a curve uses weights": func(_ *dyad.Shape, o *dyad.CurveOptions) {
 			o.Settings[0].Options.Algorithm = algorithms.Moments{Second: "diagonal", Intervals: true}
 		},
 		"LogOdds and Blocks": func(_ *dyad.Shape, o *dyad.CurveOptions) {

@@ -156,7 +156,7 @@ var (
 	// citation is a reference to a theorem in a derivation.
 	citation = regexp.MustCompile(`docs/theory\.md#([A-Za-z0-9-]+)`)
 	// cited are references by number, in the form that the checker states them.
-	cited  = regexp.MustCompile(`docs/theory\.md (section .*? gives )`)
+	cited  = regexp.MustCompile(`docs/theory\.md (section .*? proves )`)
 	number = regexp.MustCompile(`\b\d+(\.\d+)+\b`)
 	// section is the head of a section with its anchor.
 	section = regexp.MustCompile(`<a id="([A-Za-z0-9-]+)"></a>\n+#+ (\d+(?:\.\d+)+)\s`)

@@ -234,8 +234,8 @@ func sameRun(charged, c Charge) error {
 		if before, now := budgetOf(charged), budgetOf(c); before != "" && before != now {
 			return refuse("the guarantee", before, now)
 		}
-		return fmt.Errorf("%w: run %q was charged with other options; use the options and data of the first "+
-			"attempt (%s: charged %v, now %v)", ErrResume, c.Run, what, was, is)
+		return fmt.Errorf("%w: run %q was charged with other options, such as --steps; use the options and data of "+
+			"the first attempt (%s: charged %v, now %v)", ErrResume, c.Run, what, was, is)
 	}
 	if len(charged.Events) != len(c.Events) {
 		return releases("releases", charged.Events, c.Events)

@@ -18,7 +18,7 @@ type Interaction struct {
 func (v *validator) interactions() {
 	s := v.s
 	if len(s.Interactions) > 0 && s.ByIndex() {
-		v.addf("interactions need named columns, but this format numbers its features; leave interactions out, or " +
+		v.addf("interactions need columns with names, which this format does not have; leave interactions out, or " +
 			"convert the file to CSV (dyad data convert)")
 		return
 	}
