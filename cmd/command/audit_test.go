@@ -23,7 +23,8 @@ import (
 func TestAuditReport(t *testing.T) {
 	dir := t.TempDir()
 	out := mustRun(t, dir, "lab", "audit", "dpgdsc", "--runs", "400", "--plot", "attack.svg")
-	must.Contain(t, out, "claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model", "confidence 0.999", "not refuted", "0 off the noise grid", "attack.svg",
+	must.Contain(t, out, "claimed     epsilon 1 at delta 1e-05", "Clopper-Pearson", "Gaussian model", "confidence 0.999",
+		"not refuted", "0 off the noise grid", "attack.svg",
 		"tightness   ", "the claimed mu 0.2681", "control     epsilon 0.5 is half the claim. These runs ", "time        ")
 	if exists(filepath.Join(dir, "state")) {
 		t.Error("an audit opened a ledger")
@@ -60,7 +61,8 @@ func TestAuditReport(t *testing.T) {
 		Bounds  []audit.Bound
 		Tight   *audit.Tightness `json:"tightness"`
 	}
-	if err := json.Unmarshal([]byte(one), &r); err != nil || !(r.Claimed > 0 && r.Claimed <= 1) || !r.Holds || len(r.Bounds) != 2 || r.Half == nil || r.Tight == nil || !(r.Tight.Claim > 0.2) {
+	if err := json.Unmarshal([]byte(one), &r); err != nil || !(r.Claimed > 0 && r.Claimed <= 1) || !r.Holds ||
+		len(r.Bounds) != 2 || r.Half == nil || r.Tight == nil || !(r.Tight.Claim > 0.2) {
 		t.Errorf("%v: %+v", err, r)
 	}
 }
@@ -72,7 +74,8 @@ func TestAuditRefutedClaimExits1(t *testing.T) {
 	dir := t.TempDir()
 	refuted := 0
 	for seed := range 40 {
-		code, out, errs := dyad(t, dir, "lab", "audit", "dpgdsc", "--runs", "200", "--confidence", "0.5", "--seed", fmt.Sprint(seed))
+		code, out, errs := dyad(t, dir, "lab", "audit", "dpgdsc", "--runs", "200", "--confidence", "0.5", "--seed",
+			fmt.Sprint(seed))
 		switch {
 		case code == exitFailure && strings.Contains(out, "THE CLAIM IS REFUTED"):
 			refuted++
@@ -123,7 +126,8 @@ func TestAuditRefusesBadInput(t *testing.T) {
 	t.Chdir(dir)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, args := range [][]string{{"lab", "audit", "dpgdsc"}, {"lab", "audit", "dpgdsc", "--method", "canaries", "-d", "20"}, {"lab", "audit", "pairs"}, {"lab", "audit", "pairs", "--all-pairs"}} {
+	for _, args := range [][]string{{"lab", "audit", "dpgdsc"},
+		{"lab", "audit", "dpgdsc", "--method", "canaries", "-d", "20"}, {"lab", "audit", "pairs"}, {"lab", "audit", "pairs", "--all-pairs"}} {
 		if code, _, errs := hooked(ctx, hooks{}, args...); code != exitCancelled {
 			t.Errorf("dyad %v, cancelled: exit %d: %s", args, code, errs)
 		}
@@ -141,15 +145,19 @@ func TestAuditOfStreamsAndMetrics(t *testing.T) {
 	}{
 		{[]string{"onpairc", "-n", "8", "--epsilon", "4"}, "certified mode, noise fed back, linear loss, n = 8"},
 		{[]string{"onpairstrc", "-n", "8", "--secret-state"}, "certified mode, secret state, linear loss"},
-		{[]string{"onpairc", "-n", "9", "--every", "2", "--buffer", "3", "--reservoir", "--black-box", "--loss", "logistic"}, "noise fed back, batches of 2, buffer of 3, reservoir, logistic loss"},
+		{[]string{"onpairc", "-n", "9", "--every", "2", "--buffer", "3", "--reservoir", "--black-box", "--loss", "logistic"},
+			"noise fed back, batches of 2, buffer of 3, reservoir, logistic loss"},
 		{[]string{"onpairc", "-n", "8", "--task", "metric"}, "linear-metric loss"},
 		{[]string{"dpgdsc", "-n", "8", "--task", "metric", "--loss", "logistic"}, "mahalanobis-logistic loss"},
 	} {
-		ran(t, dir, append([]string{"lab", "audit", "--runs", "40"}, c.args...)...).exits(exitOK).prints(c.says, "the claim is not refuted, but this audit has no power")
+		ran(t, dir, append([]string{"lab", "audit", "--runs", "40"}, c.args...)...).exits(exitOK).prints(c.says,
+			"the claim is not refuted, but this audit has no power")
 	}
 	for _, args := range [][]string{
-		{"dpgdsc", "--every", "2"}, {"dpgdsc", "--secret-state"}, {"onpairc", "--method", "canaries"}, {"onpairc", "--delta", "0"},
-		{"onpairc", "--secret-state", "--every", "2"}, {"onpairc", "--reservoir"}, {"dpgdsc", "--task", "metric", "--method", "canaries"},
+		{"dpgdsc", "--every", "2"}, {"dpgdsc", "--secret-state"}, {"onpairc", "--method", "canaries"},
+		{"onpairc", "--delta", "0"},
+		{"onpairc", "--secret-state", "--every", "2"}, {"onpairc", "--reservoir"},
+		{"dpgdsc", "--task", "metric", "--method", "canaries"},
 	} {
 		ran(t, dir, append([]string{"lab", "audit", "--runs", "40"}, args...)...).exits(exitInput)
 	}
@@ -163,23 +171,28 @@ func TestAuditOfPairs(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--kappa", "3"}, "pairs, certified mode, individual of 3 of 3 pairs, fixed batches of 3, 5 epochs"},
-		{[]string{"--kappa", "3", "--pairs", "12", "--batch", "6", "--noise", "laplace"}, "individual of 3 of 12 pairs, fixed batches of 6"},
+		{[]string{"--kappa", "3"}, "pairs, certified mode, unit individual, kappa 3, 3 pairs, fixed batches of 3, 5 epochs"},
+		{[]string{"--kappa", "3", "--pairs", "12", "--batch", "6", "--noise", "laplace"},
+			"unit individual, kappa 3, 12 pairs, fixed batches of 6"},
 		{[]string{"--unit", "group", "--kappa", "2", "--epochs", "1"}, "for a group of 2 pairs"},
 		{[]string{"--unit", "pair", "--loss", "bradley-terry"}, "for one pair"},
-		{[]string{"--kappa", "4", "--sampling", "poisson", "--batch", "2", "--epochs", "1", "--epsilon", "3", "--delta", "0.01"}, "poisson batches of 2"},
+		{[]string{"--kappa", "4", "--sampling", "poisson", "--batch", "2", "--epochs", "1", "--epsilon", "3", "--delta",
+			"0.01"}, "poisson batches of 2"},
 		{[]string{"--kappa", "2", "--method", "labels", "--unit", "group"}, "pairs-labels, certified mode"},
 		{[]string{"--kappa", "2", "--method", "input", "--epsilon", "4"}, "pairs-input, certified mode"},
 		{[]string{"-n", "12", "--tuple", "4"}, "tuples of 4, batches of 3, 5 epochs"},
 		{[]string{"-n", "12", "--all-pairs", "--noise", "knorm"}, "all-pairs, certified mode, all pairs"},
 	} {
 		const runs = "1000"
-		ran(t, dir, append([]string{"lab", "audit", "pairs", "--runs", runs}, c.args...)...).exits(exitOK).prints(c.says, "the claim is not refuted")
+		ran(t, dir, append([]string{"lab", "audit", "pairs", "--runs", runs}, c.args...)...).exits(exitOK).prints(c.says,
+			"the claim is not refuted")
 	}
 	// What the paper claims for its printed algorithm is refuted; the report of it is not.
 	// An audit of listed pairs with a network once attacked a matrix.
-	ends(t, dir, exitInput, "pairs of individuals train a matrix", "lab", "audit", "pairs", "--model", "mlp", "--rows", "2", "--runs", "40")
-	ends(t, dir, exitOK, "the paper's claim, epsilon 3, IS REFUTED", "lab", "audit", "pairs", "--unit", "group", "--kappa", "2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
+	ends(t, dir, exitInput, "pairs of individuals train a matrix", "lab", "audit", "pairs", "--model", "mlp", "--rows",
+		"2", "--runs", "40")
+	ends(t, dir, exitOK, "the paper's claim, epsilon 3, IS REFUTED", "lab", "audit", "pairs", "--unit", "group", "--kappa",
+		"2", "--mode", "paper", "--rows", "2", "--epsilon", "3", "--runs", "2000")
 	// The options of a training are attacked as they are given.
 	var own, small struct {
 		Move float64 `json:"move_to_certificate"`
@@ -190,7 +203,8 @@ func TestAuditOfPairs(t *testing.T) {
 		}
 		args []string
 	}{{&small, nil}, {&own, []string{"--clip", "50"}}} {
-		ran(t, dir, append([]string{"lab", "audit", "pairs", "--json", "--runs", "40"}, c.args...)...).exits(exitOK).decode(c.into)
+		ran(t, dir, append([]string{"lab", "audit", "pairs", "--json", "--runs", "40"},
+			c.args...)...).exits(exitOK).decode(c.into)
 	}
 	if !(small.Move > 0.99 && own.Move < 0.1) {
 		t.Errorf("moves %v with the clip of the audit, %v with one that clips nothing", small.Move, own.Move)
@@ -200,11 +214,13 @@ func TestAuditOfPairs(t *testing.T) {
 // Hidden steps cannot be attacked with the usual runs: the verdict says so.
 func TestAuditSaysWhereItHasNoPower(t *testing.T) {
 	code, out, errs := dyad(t, t.TempDir(), "lab", "audit", "convergent-descent", "-n", "20", "--runs", "400")
-	if code != exitOK || !strings.Contains(out, "no power") || !strings.Contains(out, "These runs do NOT refute this value; try more --runs, or") {
+	if code != exitOK || !strings.Contains(out, "no power") ||
+		!strings.Contains(out, "These runs do NOT refute this value; try more --runs, or") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	// If these runs cannot tell the gap from the gap of half the claim, the control gives a number of runs.
-	code, out, errs = dyad(t, t.TempDir(), strings.Fields("lab audit moments -n 400 -d 4 --set choose-interactions=1 --epsilon 200 --runs 60")...)
+	code, out, errs = dyad(t, t.TempDir(), strings.Fields("lab audit moments -n 400 -d 4 --set choose-interactions=1 "+
+		"--epsilon 200 --runs 60")...)
 	if found := regexp.MustCompile(`this value; at least about (\d+) runs are needed`).FindStringSubmatch(out); code != exitOK || found == nil || len(found[1]) < 3 {
 		t.Errorf("exit %d, no number of runs: %s%s", code, out, errs)
 	}
@@ -215,7 +231,8 @@ func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
 	code, out, errs := dyad(t, dir, "lab", "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "200ms")
-	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") || !strings.Contains(out, "audited     epsilon >= ") {
+	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") ||
+		!strings.Contains(out, "audited     epsilon >= ") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
 	}
 	t.Chdir(dir)
@@ -224,7 +241,8 @@ func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
 	start := time.Now()
 	time.AfterFunc(after, stop)
 	code, out, errs = hooked(ctx, hooks{}, "lab", "audit", "dpgdsc", "--runs", "10000000")
-	if took := time.Since(start) - after; code != exitCancelled || !strings.Contains(out, "(interrupt)") || took > time.Second {
+	if took := time.Since(start) - after; code != exitCancelled || !strings.Contains(out, "(interrupt)") ||
+		took > time.Second {
 		t.Errorf("exit %d, %v after the interrupt: %s%s", code, took, out, errs)
 	}
 }

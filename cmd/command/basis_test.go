@@ -17,7 +17,7 @@ func TestBasisAuto(t *testing.T) {
 	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "auto.yaml", "basis: auto\n"+string(text))
 	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "needs at least"},
-		{"1000", "spike:6", "this basis needs at least"}} {
+		{"1000", "spike:6", "reaches the 350 that this basis needs"}} {
 		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon",
 			c.epsilon, "--delta", "1e-5", "--force", "--yes"}
 		ran(t, dir, args...).exits(exitOK).prints(c.says).counts(1, "basis       "+c.basis)
@@ -66,7 +66,7 @@ func TestBasisAuto(t *testing.T) {
 		"--epsilon", "1000", "--delta", "1e-5")
 	// All records of the file are encoded, also those that are held out: too many of them have no basis.
 	ran(t, dir, "plan", "-n", "100000000", "--holdout", "0.99", "--schema",
-		"auto.yaml").exits(exitOK).warns("basis none, chosen by auto: spike:6 would need")
+		"auto.yaml").exits(exitOK).warns("basis none, chosen by auto: spike:6 needs 5.3e+09 numbers")
 	// Whoever does not know n and the budget asks for a name.
 	ends(t, dir, exitInput, "name a basis here", "data", "pack", "patients.csv", "--schema", "auto.yaml",
 		"-o", "p.dyadpack")

@@ -35,16 +35,19 @@ var unnamedCommands = map[string]unnamedCommand{
 		return []string{"threshold", f.in("out/model.json"), "--data", f.in("in/patients.csv"), "--epsilon", "1"}
 	}, 1},
 	"local simulate": {"local.json", func(f *fixture) []string {
-		return []string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--epsilon", "1", "--epochs", "1"}
+		return []string{"local", "simulate", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"),
+			"--epsilon", "1", "--epochs", "1"}
 	}, 1},
 	"cluster": {"clusters.json", func(f *fixture) []string {
 		return []string{"cluster", "-k", "2", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml")}
 	}, 1},
 	"search --models": {"winner.json", func(f *fixture) []string {
-		return []string{"search", "--models", f.in("out/model.json") + "," + f.in("in/second.json"), "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--epsilon", "0.5"}
+		return []string{"search", "--models", f.in("out/model.json") + "," + f.in("in/second.json"), "--data",
+			f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--epsilon", "0.5"}
 	}, 1},
 	"train --holdout-epsilon": {"tested.json", func(f *fixture) []string {
-		return []string{"train", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--epsilon", "1", "--holdout", "0.3", "--holdout-epsilon", "0.5", "--out", "tested.json"}
+		return []string{"train", "--data", f.in("in/patients.csv"), "--schema", f.in("in/patients.yaml"), "--epsilon", "1",
+			"--holdout", "0.3", "--holdout-epsilon", "0.5", "--out", "tested.json"}
 	}, 2},
 }
 
@@ -137,7 +140,8 @@ func (f *fixture) wantNothingLost(t testing.TB) (runs []string, digests map[stri
 // command with --resume ends with every result under its name.
 func TestKilledWithoutOut(t *testing.T) {
 	stages := []string{"line durable#1", "trained#1", "kept#1", "line durable#2", "head renamed#2", "released#1"}
-	more := []string{"line durable#3", "trained#2", "kept#2", "line durable#4", "released#2", "model renamed#1"} // of a second run
+	// of a second run
+	more := []string{"line durable#3", "trained#2", "kept#2", "line durable#4", "released#2", "model renamed#1"}
 	for name, c := range unnamedCommands {
 		at := stages
 		if c.runs == 2 {
@@ -254,7 +258,8 @@ func TestHeldOutFiguresAreNotLost(t *testing.T) {
 			fault.spec.Args = args
 			e := f.within(t, asItIs, fault.spec).End()
 			f.writable()
-			e.Want(t, "attacked run", fault.code, "its model is saved as tested.json; the private figures of its held-out records are missing")
+			e.Want(t, "attacked run", fault.code,
+				"is complete, and its model is tested.json; the private held-out figures are missing")
 			runs, digests := f.wantNothingLost(t)
 			if len(runs) != 2 || len(f.holding(t, digests[runs[0]])) != 1 {
 				t.Fatalf("charged %q, released %v", runs, digests)
@@ -268,7 +273,8 @@ func TestHeldOutFiguresAreNotLost(t *testing.T) {
 				command = strings.Join(append(args, "--resume", runs[0]), " ")
 				f.within(t, asItIs, crash.Spec{Args: append(args, "--resume", runs[0])}).End().Want(t, command, exitOK, "")
 			} else {
-				f.within(t, asItIs, crash.Spec{Args: append(strings.Fields(command), "--out", figuresOf)}).End().Want(t, command, exitOK, "")
+				f.within(t, asItIs, crash.Spec{Args: append(strings.Fields(command), "--out", figuresOf)}).End().Want(t,
+					command, exitOK, "")
 			}
 			f.complete(t, c)
 			if m, err := readModel(f.in("out/" + c.file)); err != nil {

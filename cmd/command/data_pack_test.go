@@ -40,13 +40,17 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 	}
 	weights := map[string]string{}
 	for name, more := range map[string][]string{
-		"csv": {"c.csv"}, "csv64": {"c.csv", "--store", "float64"}, "wide": {"wide.dyadpack"}, "mapped": {"wide.dyadpack", "--store", "mmap"}, "held": {"wide.dyadpack", "--store", "float64"},
-		"csv32": {"c.csv", "--store", "float32"}, "narrow": {"narrow.dyadpack"}, "narrow32": {"narrow.dyadpack", "--store", "float32"}, "made": {"made.dyadpack"},
+		"csv": {"c.csv"}, "csv64": {"c.csv", "--store", "float64"}, "wide": {"wide.dyadpack"},
+		"mapped": {"wide.dyadpack", "--store", "mmap"}, "held": {"wide.dyadpack", "--store", "float64"},
+		"csv32": {"c.csv", "--store", "float32"}, "narrow": {"narrow.dyadpack"},
+		"narrow32": {"narrow.dyadpack", "--store", "float32"}, "made": {"made.dyadpack"},
 	} {
-		run(append([]string{"train", "--schema", "c.yaml", "--public-data", "--mode", "nonprivate", "--holdout", "0.3", "--out", name + ".json", "--data"}, more...)...)
+		run(append([]string{"train", "--schema", "c.yaml", "--public-data", "--mode", "nonprivate", "--holdout", "0.3",
+			"--out", name + ".json", "--data"}, more...)...)
 		weights[name] = modelWeights(t, dir, name+".json")
 	}
-	for name, like := range map[string]string{"csv64": "csv", "wide": "csv", "mapped": "csv", "held": "csv", "narrow": "csv32", "narrow32": "csv32", "made": "csv32"} {
+	for name, like := range map[string]string{"csv64": "csv", "wide": "csv", "mapped": "csv", "held": "csv",
+		"narrow": "csv32", "narrow32": "csv32", "made": "csv32"} {
 		must.Equal(t, weights[name], weights[like], "%s has other weights than %s", name, like)
 	}
 	if weights["csv"] == weights["csv32"] {
@@ -54,7 +58,8 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 	}
 	auc := regexp.MustCompile(`"auc": ?[0-9.]+`)
 	a := auc.FindString(run("evaluate", "narrow.json", "--data", "c.csv", "--holdout", "0.3", "--public-data", "--json"))
-	b := auc.FindString(run("evaluate", "narrow.json", "--data", "narrow.dyadpack", "--holdout", "0.3", "--public-data", "--json"))
+	b := auc.FindString(run("evaluate", "narrow.json", "--data", "narrow.dyadpack", "--holdout", "0.3",
+		"--public-data", "--json"))
 	if a == "" || a != b {
 		t.Errorf("the AUC of the file is %s and that of its pack %s", a, b)
 	}
@@ -62,15 +67,20 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"train", "--data", "c.csv", "--schema", "c.yaml", "--store", "mmap", "--out", "x.json"}, "c.csv is not a pack; \"dyad data pack c.csv"},
-		{[]string{"train", "--data", "narrow.dyadpack", "--schema", "c.yaml", "--store", "float64", "--out", "x.json"}, "stores float32, but float64 was requested"},
-		{[]string{"evaluate", "wide.json", "--data", "narrow.dyadpack", "--public-data"}, "stores float32, but float64 was requested"},
+		{[]string{"train", "--data", "c.csv", "--schema", "c.yaml", "--store", "mmap", "--out", "x.json"},
+			"c.csv is not a pack; \"dyad data pack c.csv"},
+		{[]string{"train", "--data", "narrow.dyadpack", "--schema", "c.yaml", "--store", "float64", "--out", "x.json"},
+			"stores float32, but float64 was requested"},
+		{[]string{"evaluate", "wide.json", "--data", "narrow.dyadpack", "--public-data"},
+			"stores float32, but float64 was requested"},
 		{[]string{"predict", "narrow.json", "--data", "narrow.dyadpack"}, "give the file from which the pack was made"},
 		{[]string{"data", "inspect", "narrow.dyadpack", "--schema", "c.yaml"}, "give the file from which the pack was made"},
-		{[]string{"data", "convert", "narrow.dyadpack", "y.csv", "--schema", "c.yaml"}, "give the file from which the pack was made"},
+		{[]string{"data", "convert", "narrow.dyadpack", "y.csv", "--schema", "c.yaml"},
+			"give the file from which the pack was made"},
 		{[]string{"data", "pack", "narrow.dyadpack", "--schema", "c.yaml", "-o", "y.dyadpack"}, "is a pack already"},
 		{[]string{"data", "pack", "c.csv", "--schema", "c.yaml", "-o", "narrow.dyadpack"}, "exists"},
-		{[]string{"data", "pack", "c.csv", "--schema", "c.yaml", "-o", "c.csv", "--force"}, "the ending of this file name stands for CSV"},
+		{[]string{"data", "pack", "c.csv", "--schema", "c.yaml", "-o", "c.csv", "--force"},
+			"the ending of this file name stands for CSV"},
 		{[]string{"data", "synth", "y.csv", "--features", "3"}, ".dyadpack"},
 		{[]string{"data", "synth", "y.dyadpack", "--visits"}, "dyad data pack"},
 	} {
@@ -91,8 +101,10 @@ func TestPackOfPersonsInALedger(t *testing.T) {
 		return ran(t, dir, args...).exits(want).texts()
 	}
 	for i, name := range []string{"v", "other"} {
-		run(exitOK, "data", "synth", name+".csv", "--visits", "--persons", "210", "--max-rows", "12", "--seed", []string{"1", "2"}[i], "--schema", "v.yaml", "--force")
-		out, _ := run(exitOK, "data", "pack", name+".csv", "--schema", "v.yaml", "--store", "float32", "-o", name+".dyadpack", "--json")
+		run(exitOK, "data", "synth", name+".csv", "--visits", "--persons", "210", "--max-rows", "12", "--seed",
+			[]string{"1", "2"}[i], "--schema", "v.yaml", "--force")
+		out, _ := run(exitOK, "data", "pack", name+".csv", "--schema", "v.yaml", "--store", "float32", "-o", name+
+			".dyadpack", "--json")
 		if !strings.Contains(out, `"persons"`) || !strings.Contains(out, "210") || strings.Contains(out, "300") {
 			t.Errorf("%s", out)
 		}
@@ -101,7 +113,7 @@ func TestPackOfPersonsInALedger(t *testing.T) {
 		text, errs := run(exitOK, "train", "--data", data, "--schema", "v.yaml", "--epsilon", "1", "--out", out, "--verbose")
 		return text + errs
 	}
-	const warning = "other data"
+	const warning = "differ from the data of run"
 	for _, c := range []struct {
 		data, out string
 		warns     bool
@@ -126,11 +138,13 @@ func TestOldPacksAreRead(t *testing.T) {
 	write(t, dir, "old.csv", "who,age,out\na,20,no\nb,50,yes\na,80,yes\nc,35,no\n")
 	write(t, dir, "old.yaml", oldPackSchema)
 	for _, name := range []string{"old.dyadpack", "old.csv"} {
-		mustRun(t, dir, "train", "--data", name, "--schema", "old.yaml", "--store", map[string]string{"old.csv": "float32", "old.dyadpack": "mmap"}[name], "--mode", "nonprivate", "--out", name+".json")
+		mustRun(t, dir, "train", "--data", name, "--schema", "old.yaml", "--store",
+			map[string]string{"old.csv": "float32", "old.dyadpack": "mmap"}[name], "--mode", "nonprivate", "--out", name+".json")
 	}
 	if a, b := modelWeights(t, dir, "old.dyadpack.json"), modelWeights(t, dir, "old.csv.json"); a != b {
 		t.Errorf("weights %s of the old pack, %s of its data", a, b)
 	}
 }
 
-const oldPackSchema = "data_id: old\npublic: true\nformat: csv\ncsv: {header: true}\nids: public\ncolumns:\n  - {name: who, role: person}\n  - {name: age, range: [0, 90]}\n  - {name: out, role: label, positive: \"yes\"}\n"
+const oldPackSchema = "data_id: old\npublic: true\nformat: csv\ncsv: {header: true}\nids: public\ncolumns:\n  - " +
+	"{name: who, role: person}\n  - {name: age, range: [0, 90]}\n  - {name: out, role: label, positive: \"yes\"}\n"

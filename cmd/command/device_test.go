@@ -42,7 +42,8 @@ func TestDeviceAbsent(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range [][]string{{"train"}, {"plan", "-n", "500", "-d", "3"}} {
 		code, _, errs := dyad(t, dir, append(args, "--device", "cuda:0")...)
-		if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") || !strings.Contains(errs, "dyad doctor") {
+		if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") ||
+			!strings.Contains(errs, "dyad doctor") {
 			t.Errorf("%v with cuda:0: exit %d: %s", args, code, errs)
 		}
 		code, out, errs := dyad(t, dir, args...)
@@ -67,14 +68,16 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 	dir := t.TempDir()
 	plan := []string{"plan", "-n", "1000000", "-d", "20", "--device", "cuda:h200"}
 	code, out, errs := dyad(t, dir, plan...)
-	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  790 MB of 150 GB", "for a pass over the records", "passes ", "predicted from instruction counts", "plan only "} {
+	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  790 MB of 150 GB",
+		"for a pass over the records", "passes ", "predicted from instruction counts", "plan only "} {
 		if code != exitOK || !strings.Contains(out, want) || strings.Contains(out, "one core") {
 			t.Errorf("exit %d, want %q: %s%s", code, want, out, errs)
 		}
 	}
 	ran(t, dir, append(plan, "--algorithm", "gradient-perturbation")...).prints("s for a sum of gradients")
 	ran(t, dir, append(plan, "--model", "mlp")...).prints("one backward pass per record on a GPU", "gpu memory ")
-	ran(t, dir, append(plan, "--model", "mlp", "--set", "hidden=9,9", "--task", "metric")...).prints("one backward pass per record on a GPU")
+	ran(t, dir, append(plan, "--model", "mlp", "--set", "hidden=9,9", "--task",
+		"metric")...).prints("one backward pass per record on a GPU")
 	var r struct {
 		Seconds  float64 `json:"gpu_seconds_per_sum"`
 		Memory   uint64  `json:"gpu_memory_bytes"`
@@ -104,7 +107,8 @@ func TestDoctorWithGPU(t *testing.T) {
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=2", "-DBROKEN=-1")
 	dir := t.TempDir()
 	code, out, _ := dyad(t, dir, "doctor")
-	must.Contain(t, out, "cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal")
+	must.Contain(t, out, "cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100",
+		"gpu check   FAIL", "the PTX does not compile", "ptxas fatal")
 	must.Equal(t, code, exitFailure, "doctor: exit")
 	ran(t, dir, "devices").exits(exitOK).prints("cuda:1   Mock A100", "140 GiB")
 	ends(t, dir, exitResource, "there is no GPU 7", "train", "--device", "cuda:7")
@@ -121,7 +125,8 @@ func TestPairsDevice(t *testing.T) {
 	}
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
 	code, _, errs := dyad(t, dir, args("cuda:0")...)
-	if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") || exists(filepath.Join(dir, "ledger")) {
+	if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") ||
+		exists(filepath.Join(dir, "ledger")) {
 		t.Errorf("no GPU: exit %d: %s", code, errs)
 	}
 	if code, _, errs = dyad(t, dir, args("gpu")...); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
@@ -136,12 +141,14 @@ func TestPairsDevice(t *testing.T) {
 		}
 	}
 	softmax = append(softmax, "--mode", "nonprivate", "--public-data")
-	if code, _, errs = dyad(t, dir, append(args("cuda:0"), softmax...)...); code == exitOK || !strings.Contains(errs, "use the CPU (--device cpu)") {
+	if code, _, errs = dyad(t, dir, append(args("cuda:0"), softmax...)...); code == exitOK ||
+		!strings.Contains(errs, "use the CPU (--device cpu)") {
 		t.Errorf("a softmax without clipping: exit %d: %s", code, errs)
 	}
 	ran(t, dir, "ledger", "show", "--ledger", "ledger").lacks("people")
 	code, _, errs = dyad(t, dir, args("auto")...)
-	if code != exitOK || strings.Count(errs, "device      cpu (auto): Mock H200 cannot be measured: ") != 1 || strings.Contains(errs, "ptxas") {
+	if code != exitOK || strings.Count(errs, "device      cpu (auto): Mock H200 cannot be measured: ") != 1 ||
+		strings.Contains(errs, "ptxas") {
 		t.Errorf("auto: exit %d: %s", code, errs)
 	}
 	ends(t, dir, exitOK, "people", "ledger", "show", "--ledger", "ledger")
@@ -191,9 +198,10 @@ func (b offBackend) Plan(p engine.Problem) (engine.Kernel, error) {
 func TestPrecisionOnCPU(t *testing.T) {
 	dir := t.TempDir()
 	plan := func(args ...string) (int, string, string) {
-		return dyad(t, dir, append([]string{"plan", "-n", "100000", "-d", "8", "--device", "cpu", "--task", "metric"}, args...)...)
+		return dyad(t, dir, append([]string{"plan", "-n", "100000", "-d", "8", "--device", "cpu", "--task", "metric"},
+			args...)...)
 	}
-	share := regexp.MustCompile(`rounding error \(relative ([0-9.e-]+)\)`)
+	share := regexp.MustCompile(`; sensitivity [0-9.e-]+ with rounding \(relative ([0-9.e-]+)\)`)
 	cost := func(args ...string) (float64, string) {
 		code, out, errs := plan(args...)
 		found := share.FindStringSubmatch(out)
@@ -225,7 +233,8 @@ func TestPrecisionOnCPU(t *testing.T) {
 // where nothing depends on it.
 func TestPrecisionIsNeverIgnored(t *testing.T) {
 	dir := clinic(t, 40)
-	train := []string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "ledger", "--out", "m.json", "--force"}
+	train := []string{"train", "--verbose", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "ledger",
+		"--out", "m.json", "--force"}
 	check := func() {
 		t.Helper()
 		for _, c := range []struct {
@@ -239,14 +248,17 @@ func TestPrecisionIsNeverIgnored(t *testing.T) {
 			{[]string{"--task", "metric", "--precision", "tf32", "--device", "cpu"}, "fp32"},
 		} {
 			for _, command := range [][]string{train, {"plan", "-n", "40", "--schema", "patients.yaml"}} {
-				ran(t, dir, append(command[:len(command):len(command)], c.args...)...).exits(exitInput).warns(c.want).without("ledger")
+				ran(t, dir, append(command[:len(command):len(command)],
+					c.args...)...).exits(exitInput).warns(c.want).without("ledger")
 			}
 		}
-		ends(t, dir, exitInput, "does not take", "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--task", "metric", "--precision", "fp32")
+		ends(t, dir, exitInput, "does not take", "plan", "-n", "40", "-d", "3", "--algorithm", "dpftrl", "--task", "metric",
+			"--precision", "fp32")
 	}
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
 	check()
-	ran(t, dir, append(train, "--task", "metric", "--algorithm", "dpgdsc", "--precision", "fp32")...).exits(exitOK).prints("fp32").warns("cpu (auto)").makes("ledger")
+	ran(t, dir, append(train, "--task", "metric", "--algorithm", "dpgdsc", "--precision",
+		"fp32")...).exits(exitOK).prints("fp32").warns("cpu (auto)").makes("ledger")
 	must.Do(t, os.Remove(filepath.Join(dir, "ledger")))
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1")
 	check()

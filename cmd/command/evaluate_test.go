@@ -125,8 +125,9 @@ func TestEvaluationRefusals(t *testing.T) {
 			"--roc-thresholds", "1,0"}},
 		{"--data and --plan exclude each other", exitInput,
 			[]string{"evaluate", "model.json", "--plan", "--epsilon", "1", "-n", "10", "--data", "patients.csv"}},
-		{"number of records", exitInput, []string{"evaluate", "model.json", "-n", "10", "--epsilon", "1", "--data",
-			"patients.csv"}},
+		{"-n is only for --plan and for persons", exitInput,
+			[]string{"evaluate", "model.json", "-n", "10", "--epsilon", "1", "--data",
+				"patients.csv"}},
 		{"--data", exitInput, []string{"evaluate", "model.json", "--epsilon", "1"}},
 		{"held-out records", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout-epsilon", "1"}},
 		{"below 1", exitInput, []string{"plan", "-n", "100", "-d", "3", "--holdout", "1", "--holdout-epsilon", "1"}},
@@ -306,7 +307,7 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 		}
 		// Exact figures need a word, too, and the refusal is the same for all records.
 		if code, out, errs := dyad(t, dir, "evaluate", "model.json", "--data", "r.csv"); code != exitInput || out != "" ||
-			!strings.Contains(errs, "takes --public-data, or --exact-figures") {
+			!strings.Contains(errs, `run "dyad evaluate exact" with --public-data or --exact-figures`) {
 			t.Errorf("%s: exit %d: %s%s", world, code, out, errs)
 		}
 		if world == "mixed" {

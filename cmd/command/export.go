@@ -48,8 +48,8 @@ func (c *exportCmd) format() string {
 func (c *exportCmd) Run(a *app) error {
 	format := c.format()
 	if format == "" {
-		return badInput("name a format (--onnx, --python, --go, --npz, --safetensors or --sql DIALECT), or an " +
-			"--out file such as m.onnx or m.mjs")
+		return badInput("name a format (--onnx, --python, --go, --npz, --safetensors or --sql DIALECT, such as duckdb), or " +
+			"an --out file such as m.onnx or m.mjs")
 	}
 	m, _, err := a.trustedModel(c.Model, "")
 	if err != nil {

@@ -134,6 +134,7 @@ func TestLedgerKnowsAListByContentsAndOrder(t *testing.T) {
 	}
 	ends(t, dir, exitInput, "twice", "train", "--force", "--schema", "patients.yaml", "--data", "x1.csv",
 		"--data", "x?.csv")
-	ends(t, dir, exitInput, "quotes", "train", "--schema", "patients.yaml", "--data", "x1.csv", "x2.csv")
+	ends(t, dir, exitInput, "quote a pattern (--data 'part-", "train", "--schema", "patients.yaml", "--data",
+		"x1.csv", "x2.csv")
 	ran(t, dir, "predict", "model.json", "--data", "x*.csv", "--out", "x2.csv", "--force").exits(exitInput)
 }

@@ -339,7 +339,7 @@ func TestLocalSimulate(t *testing.T) {
 	simulate(exitInput, "one training", with("--l2-grid", "0.1,1", "--folds", "3", "--shuffle-delta", "1e-6")...)
 	simulate(exitInput, "cross-validation", with("--l2-grid", "0.1,1", "--folds", "200")...)
 	simulate(exitInput, "L2 weight", with("--l2-grid", "0.1,1e300", "--folds", "3")...)
-	simulate(exitInput, "shuffle amplification", with("--shuffle-delta", "1e-6")...)
+	simulate(exitInput, "shuffling amplifies local epsilons up to", with("--shuffle-delta", "1e-6")...)
 	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 {
 		t.Errorf("a refusal was charged: %v, %v", spent, err)
 	}
@@ -375,7 +375,7 @@ func TestLocalAudit(t *testing.T) {
 		{exitOK, "not refuted", []string{"prestige-participation"}},
 		{exitOK, "not refuted", []string{"prestige-label"}},
 		{exitOK, "would detect a leak of twice the claim", []string{"djw", "--direction-pairs", "4"}},
-		{exitOK, "does NOT refute a claim of half as much", []string{"djw", "--epsilon", "20"}},
+		{exitOK, "would NOT refute a claim of half the size", []string{"djw", "--epsilon", "20"}},
 		{exitFailure, "THE CLAIM IS REFUTED", []string{"prestige-printed", "--epsilon", "0.2"}},
 		{exitInput, "answers only once", []string{"prestige-label", "--visits", "2"}},
 		{exitInput, "", []string{"sgd"}},

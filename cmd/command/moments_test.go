@@ -14,7 +14,7 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"--algorithm moments --G 4":                            "does not take --G",
 		"--algorithm moments --Dg 4":                           "does not take --G",
-		"--algorithm moments --steps 21":                       "at most 20",
+		"--algorithm moments --steps 21":                       "the number of steps is 21, but it must be 1 to 20",
 		"--algorithm moments --steps 2 --delta 0":              "delta > 0",
 		"--algorithm moments --steps 2 --l2 0.1":               "L2 term",
 		"--algorithm moments --steps 2 --second-moments none":  "steps need second moments",
@@ -28,8 +28,8 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 		"--algorithm moments --group-sizes 60,40 --steps 2":    "query groups",
 		"--algorithm moments --loss hinge":                     "--loss",
 		"--algorithm moments --mode paper":                     "no paper mode",
-		"--algorithm moments --second-moments none --ridge 2":  "has no effect",
-		"--algorithm moments --second-moments none --l2 0.1":   "has no effect",
+		"--algorithm moments --second-moments none --ridge 2":  "a ridge or an L2 term needs released second moments",
+		"--algorithm moments --second-moments none --l2 0.1":   "a ridge or an L2 term needs released second moments",
 		"--algorithm moments --clip-radius 1e-200":             "Radius",
 		"--algorithm dpgdsc --class-balance 0.3":               "does not take --class-balance",
 		"--algorithm moments --loss logistic":                  "--loss",
@@ -61,7 +61,8 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 		"--task metric --algorithm moment-metric --radius 2 --clip-radius 0.5 --centre-share 0.3": "",
 	} {
 		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3"}, strings.Fields(args)...)...)
-		if want == "" && code == exitOK && strings.Contains(out, "norm r = 2\n") && (strings.Contains(args, "metric") || strings.Contains(out, "alpha = 0.1;")) &&
+		if want == "" && code == exitOK && strings.Contains(out, "norm r = 2\n") &&
+			(strings.Contains(args, "metric") || strings.Contains(out, "alpha = 0.1;")) &&
 			strings.Contains(out, "clipped to norm 0.5 ") == strings.Contains(args, "--clip-radius") && shareOfCentre.MatchString(out) == strings.Contains(args, "--centre-share") {
 			continue
 		}
@@ -88,9 +89,10 @@ func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
 		"--mode paper":                    "no paper mode",
 		"--steps 21":                      "1 to 20 gradients",
 		"--gradient-share 1":              "below 1",
-		"--second-moments none --ridge 2": "has no effect",
+		"--second-moments none --ridge 2": "a ridge or an L2 term needs released second moments",
 	} {
-		ran(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm", "moments-descent"}, strings.Fields(args)...)...).exits(exitInput).warns(want).printsOnly("")
+		ran(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm", "moments-descent"},
+			strings.Fields(args)...)...).exits(exitInput).warns(want).printsOnly("")
 	}
 	for args, want := range map[string]string{
 		"--loss hinge --radius 2 --l2 0.1 --steps 7": "hinge|r = 2\n|alpha = 0.1;|7 mean gradients",
@@ -100,12 +102,14 @@ func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
 		"--loss exponential --second-moments diagonal --delta 0": "K-norm|second moments: diagonal",
 		"--json --delta 1e-5":                                    `"gradients": 3|"gradient_noise"`,
 	} {
-		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm", "moments-descent"}, strings.Fields(args)...)...)
+		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm",
+			"moments-descent"}, strings.Fields(args)...)...)
 		for _, text := range strings.Split(want, "|") {
 			if code != exitOK || !strings.Contains(out, text) {
 				t.Errorf("plan %s: exit %d, without %q\n%s", args, code, text, out+errs)
 			}
 		}
 	}
-	ends(t, t.TempDir(), exitInput, "moments-descent does", "plan", "-n", "100", "-d", "3", "--algorithm", "moments", "--gradient-share", "0.2")
+	ends(t, t.TempDir(), exitInput, "moments-descent does", "plan", "-n", "100", "-d", "3", "--algorithm", "moments",
+		"--gradient-share", "0.2")
 }

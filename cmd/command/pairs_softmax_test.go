@@ -68,7 +68,7 @@ func TestSoftmaxFlagsAreRefused(t *testing.T) {
 		{append(drawn, "--noise", "knorm"), "delta > 0"},
 		{[]string{"--tuple", "4", "--loss", "infonce"}, "pairs that are listed or drawn"},
 		{[]string{"--all-pairs", "--loss", "ntxent"}, "pairs that are listed or drawn"},
-		{[]string{"--density", "1", "--degree-cap", "4", "--model", "mlp"}, "--loss infonce or"},
+		{[]string{"--density", "1", "--degree-cap", "4", "--model", "mlp"}, "use --tuple or --loss infonce, or"},
 	} {
 		ends(t, dir, exitInput, c.want, tuplesTrain(c.flags...)...)
 	}

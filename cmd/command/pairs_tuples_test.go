@@ -167,10 +167,10 @@ func TestNetworksOfTuples(t *testing.T) {
 		t.Fatalf("%v: %+v", err, m)
 	}
 	for says, args := range map[string][]string{
-		"needs --tuple, --loss infonce or": {"--density", "1", "--degree-cap", "4", "--model", "mlp"},
-		"--task metric":                    {"--all-pairs", "--model", "mlp"},
-		"for --model mlp":                  {"--tuple", "4", "--loss", "triplet", "--hidden", "3"},
-		"at most 64":                       {"--tuple", "65", "--model", "mlp"},
+		"use --tuple or --loss infonce, or": {"--density", "1", "--degree-cap", "4", "--model", "mlp"},
+		"--task metric":                     {"--all-pairs", "--model", "mlp"},
+		"for --model mlp":                   {"--tuple", "4", "--loss", "triplet", "--hidden", "3"},
+		"at most 64":                        {"--tuple", "65", "--model", "mlp"},
 		"a network with the same features": {"--tuple", "4", "--model", "mlp", "--hidden", "5", "--rows", "2",
 			"--init", "m.json"},
 	} {

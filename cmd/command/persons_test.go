@@ -156,7 +156,7 @@ func TestTrainPersons(t *testing.T) {
 	ran(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1").warns("trained on records of this file")
 	write(t, dir, "turned.csv", lines[0]+strings.Join(append(slices.Clone(lines[40:]), lines[1:40]...), ""))
 	held := []string{"evaluate", "m.json", "--data", "turned.csv", "--holdout", "0.25", "--epsilon", "1"}
-	ends(t, dir, exitInput, "could evaluate persons of the training", held...)
+	ends(t, dir, exitInput, "--holdout could evaluate training persons", held...)
 	held[3] = "visits.csv"
 	ran(t, dir, held...).exits(exitOK).lacks("this file")
 	ran(t, dir, "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.5", "--epsilon",
@@ -164,7 +164,8 @@ func TestTrainPersons(t *testing.T) {
 	mustRun(t, dir, "train", "--data", "visits.csv", "--schema", "public.yaml", "--holdout", "0.25", "--epsilon", "2",
 		"--force", "--out", "m.json")
 	held[3] = "turned.csv"
-	ran(t, dir, held...).exits(exitOK).warns("only if both files have the same ids")
+	ran(t, dir, held...).exits(exitOK).warns("unless both files have the same ids, these figures may include " +
+		"training records")
 	ran(t, dir, "data", "inspect", "visits.csv", "--schema",
 		"declared.yaml").exits(exitOK).prints("persons 40 in patient; the up to 8 rows of a person are protected together\n").lacks("if it names persons")
 	ends(t, dir, exitOK, "repeats patient has repeated values; if it names persons, set role: person", "data", "inspect",

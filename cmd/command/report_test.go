@@ -147,12 +147,14 @@ func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 			ends(t, dir, exitInput, says, append(args[:len(args):len(args)], flag, file)...)
 		}
 	}
-	for _, args := range [][]string{
-		{"train", "--exact-figures", "--holdout", "0.3", "--data", "patients.csv", "--schema", "patients.yaml", "--out",
+	for says, args := range map[string][]string{
+		"--report or --track would release exact private figures": {"train", "--exact-figures", "--holdout", "0.3", "--data",
+			"patients.csv", "--schema", "patients.yaml", "--out",
 			"m.json", "--report", "p.html"},
-		{"evaluate", "model.json", "--data", "patients.csv", "--exact-figures", "--report", "p.html"},
+		"a release, and must not have exact figures of private records": {"evaluate", "model.json", "--data",
+			"patients.csv", "--exact-figures", "--report", "p.html"},
 	} {
-		ends(t, dir, exitInput, "would release exact private figures", args...)
+		ends(t, dir, exitInput, says, args...)
 	}
 	ends(t, dir, exitInput, "with --out", append([]string{"online", "--records", "64", "--every", "16", "--state",
 		"s.state", "--report", "p.html"}, data...)...)

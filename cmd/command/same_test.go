@@ -45,23 +45,28 @@ var otherwise = []struct{ options, commands, differ, why string }{
 	{"device", "lab bench", "type default=cpu placeholder help", "a list, of which auto is none"},
 	{"dir", "local server", "help", "the log of messages is what the server keeps"},
 	{"dir", "man", "placeholder help", "pages are what the command keeps"},
-	{"epochs", ofPairs, "default= placeholder help", "a rule; a user of a local run is asked as often as the default says"},
+	{"epochs", ofPairs, "default= placeholder help",
+		"a rule; a user of a local run is asked as often as the default says"},
 	{"epochs", "local audit", "default=1 help", "those that an attack sees"},
 	{"epsilon", "account", "default= placeholder help", "what is searched for; without it noise is given"},
-	{"epsilon", "evaluate private, evaluate compare", "type default= placeholder help", "nothing is released unless it is given"},
+	{"epsilon", "evaluate private, evaluate compare", "type default= placeholder help",
+		"nothing is released unless it is given"},
 	{"epsilon", "threshold", "type default= placeholder help", "nothing is released unless it is given"},
 	{"epsilon", "lab curve", "type default= placeholder help", "a list of them"},
-	{"epsilon", "baseline", "type default=", "taken with the flags of a training, and not used; a note tells so if it is given"},
+	{"epsilon", "baseline", "type default=",
+		"taken with the flags of a training, and not used; a note tells so if it is given"},
 	{"epsilon", "ledger init", "default= placeholder help", "an owner must choose the total"},
 	{"epsilon", ofLocal, "help", "of one visit, at the user"},
 	{"epsilon", "local audit", "help", "of one visit, and the attack says of how many"},
 	{"features", "data synth", "default= placeholder help", "it asks for a pack of other records"},
 	{"follow", "online", "help", "more of a file; a client waits for more of an epoch"},
-	{"force", "train, search, evaluate private, evaluate compare, lab curve, local simulate, baseline, pairs train, cluster, threshold", "help", "what was charged is kept in another file, if its name was taken"},
+	{"force", "train, search, evaluate private, evaluate compare, lab curve, local simulate, baseline, pairs train, " +
+		"cluster, threshold", "help", "what was charged is kept in another file, if its name was taken"},
 	{"format", "lab curve", "type default=svg,pdf help", "several pictures"},
 	{"hidden", ofLocal + ", local audit", "type help", "one layer"},
 	{"holdout", "lab curve", "type default=0.3 help", "a curve is of records that test"},
-	{"holdout", "evaluate private, evaluate exact, evaluate compare, threshold", "help", "the part that a training held out is taken"},
+	{"holdout", "evaluate private, evaluate exact, evaluate compare, threshold", "help",
+		"the part that a training held out is taken"},
 	{"init-seed", "cluster", "default=1 placeholder help", "of centres; files of clusters have this default"},
 	{"key", "local server", "placeholder help", "of TLS"},
 	{"key", "local token", "placeholder help", "a secret, to make tokens with; verify has a public one"},
@@ -79,8 +84,10 @@ var otherwise = []struct{ options, commands, differ, why string }{
 	{"method", ofLocal, "default=prestige help", "the protocol"},
 	{"mode", "lab audit records", "help", "without privacy there is no claim to attack"},
 	{"model", ofPairs, "help", "a metric, or embeddings by a network"},
-	{"model", "plan train, plan compare, train, lab audit records", "help", "a network may be a file; local ones have one layer"},
+	{"model", "plan train, plan compare, train, lab audit records", "help",
+		"a network may be a file; local ones have one layer"},
 	{"n", "data synth", "help", "how many are made, with a default in words"},
+	{"n", "evaluate private, evaluate compare", "help", "with --plan or for persons alone"},
 	{"n", "lab audit pairs", "default=16 help", "an attack makes its records"},
 	{"n", "lab audit records", "default=64 help", "an attack makes its records"},
 	{"n", "lab curve", "type placeholder help", "a list of them"},
@@ -92,9 +99,11 @@ var otherwise = []struct{ options, commands, differ, why string }{
 	{"pairs", "lab audit pairs", "type placeholder help", "how many: an attack makes them"},
 	{"pairs", "pairs plan", "type placeholder help", "how many: a plan opens no file"},
 	{"person-rows", "account", "default=1 help", "a guarantee is told besides that of a record"},
+	{"protocol", "local token", "help", "the file is given out before; a client may ask a server"},
 	{"quick", "lab reproduce", "help", "the smallest part of every plan"},
 	{"radius", "lab audit records", "help", "that of the loss that attains the bounds"},
-	{"radius", "lab losses list, lab losses check", "default=1", "constants need one, and there are no records for a rule"},
+	{"radius", "lab losses list, lab losses check", "default=1",
+		"constants need one, and there are no records for a rule"},
 	{"radius", ofLocal + ", local audit", "help", "a rule of margins"},
 	{"radius", "online", "default=1 help", "the rule of a training is one of the number of records"},
 	{"records", "account", "default= placeholder help", "of a batch"},
@@ -123,14 +132,16 @@ var otherwise = []struct{ options, commands, differ, why string }{
 
 // meaning is what an option is in a command. A help that begins with "As in" is the one of that command, with what this command does.
 func meaning(f *kong.Flag) map[string]string {
-	return map[string]string{"type": fmt.Sprint(f.Target.Type()), "default": f.Default, "placeholder": f.PlaceHolder, "help": cmp.Or(f.Help, whole.texts[f.Name])}
+	return map[string]string{"type": fmt.Sprint(f.Target.Type()), "default": f.Default, "placeholder": f.PlaceHolder,
+		"help": cmp.Or(f.Help, whole.texts[f.Name])}
 }
 
 // differ says in what an option is another one.
 func differ(a, b map[string]string) (all string) {
 	for _, what := range []string{"type", "default", "placeholder", "help"} {
 		switch {
-		case a[what] == b[what], what == "help" && (strings.HasPrefix(a[what], "As in ") || strings.HasPrefix(b[what], "As in ")):
+		case a[what] == b[what], what == "help" && (strings.HasPrefix(a[what], "As in ") ||
+			strings.HasPrefix(b[what], "As in ")):
 		case what == "default":
 			all += " default=" + b[what]
 		default:
@@ -178,15 +189,18 @@ func TestOneNameOneOption(t *testing.T) {
 	}
 	for i, o := range otherwise {
 		for _, name := range words(o.options) {
-			main, own := slices.IndexFunc(all[name], func(g *group) bool { return g.row == -1 }), slices.IndexFunc(all[name], func(g *group) bool { return g.row == i })
+			main, own := slices.IndexFunc(all[name], func(g *group) bool { return g.row == -1 }),
+				slices.IndexFunc(all[name], func(g *group) bool { return g.row == i })
 			if main < 0 || own < 0 || o.why == "" {
 				t.Errorf("row %v: the commands with --%s are %v", o, name, all[name])
 				continue
 			}
 			m, g := all[name][main], all[name][own]
-			must.Equal(t, len(g.commands), len(strings.Split(o.commands, ", ")), "row %v: only %v have --%s", o, g.commands, name)
+			must.Equal(t, len(g.commands), len(strings.Split(o.commands, ", ")), "row %v: only %v have --%s", o,
+				g.commands, name)
 			if d := differ(m.is, g.is); d != o.differ {
-				t.Errorf("dyad %s --%s differs from that of %s in %q, and its row has %q", g.commands[0], name, m.commands[0], d, o.differ)
+				t.Errorf("dyad %s --%s differs from that of %s in %q, and its row has %q", g.commands[0], name,
+					m.commands[0], d, o.differ)
 			}
 		}
 	}
@@ -198,7 +212,9 @@ func TestOneNameOneOption(t *testing.T) {
 
 // A run has every option that runs share, or a reason why not, which it tells. Every run has the flags of all commands.
 func TestRunsShareTheirOptions(t *testing.T) {
-	runs := strings.Split("plan train, plan compare, train, baseline, search, evaluate private, evaluate exact, evaluate compare, threshold, cluster, online, lab curve, local plan, local simulate, local server, local audit, lab audit records, lab audit pairs, pairs train, pairs plan", ", ")
+	runs := strings.Split("plan train, plan compare, train, baseline, search, evaluate private, evaluate exact, evaluate "+
+		"compare, threshold, cluster, online, lab curve, local plan, local simulate, local server, local audit, lab audit "+
+		"records, lab audit pairs, pairs train, pairs plan", ", ")
 	shared := words("seed holdout yes store team paper-unsound ledger data-id resume force report track")
 	parser := must.Get(wholeGrammar())(t)
 	for _, name := range words("json config set quiet verbose log-format") {
@@ -218,7 +234,8 @@ func TestRunsShareTheirOptions(t *testing.T) {
 		}
 		for _, name := range shared {
 			cells++
-			has, why, rows := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == name }), absence(command, name), 0
+			has, why, rows := slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == name }),
+				absence(command, name), 0
 			for _, a := range absent {
 				if slices.Contains(words(a.options), name) && slices.Contains(strings.Split(a.commands, ", "), command) {
 					rows++
@@ -234,7 +251,8 @@ func TestRunsShareTheirOptions(t *testing.T) {
 	}
 	must.Equal(t, cells, len(runs)*len(shared), "cells")
 	write(t, dir, "seeded.yaml", "seed: 1\n")
-	for _, args := range [][]string{{"online", "--schema", "s", "-n", "5", "--set", "seed=1"}, {"online", "--schema", "s", "-n", "5", "--config", "seeded.yaml"}} {
+	for _, args := range [][]string{{"online", "--schema", "s", "-n", "5", "--set", "seed=1"},
+		{"online", "--schema", "s", "-n", "5", "--config", "seeded.yaml"}} {
 		ends(t, dir, exitInput, "the noise is always secret", args...)
 	}
 	ends(t, dir, exitInput, "dyad train --model at a large --epsilon", "baseline", "--model", "mlp")

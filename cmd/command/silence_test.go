@@ -34,10 +34,12 @@ type silentRecord struct{ x, z, c, y, grade, pair string }
 // stumble over. Any two are joined by a chain of neighbours.
 var silentWorlds = map[string]func(i int) silentRecord{
 	"mixed": func(i int) silentRecord {
-		return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11), []string{"a", "b", "c"}[i%3], strconv.Itoa(i % 2), strconv.Itoa(i % 5), strconv.Itoa(i % 2)}
+		return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11), []string{"a", "b", "c"}[i%3],
+			strconv.Itoa(i % 2), strconv.Itoa(i % 5), strconv.Itoa(i % 2)}
 	},
 	"one class": func(i int) silentRecord {
-		return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11), []string{"a", "b", "c"}[i%3], "0", "2", "0"}
+		return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11),
+			[]string{"a", "b", "c"}[i%3], "0", "2", "0"}
 	},
 	"the other class": func(i int) silentRecord {
 		return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11), "b", "1", "4", "1"}
@@ -46,15 +48,18 @@ var silentWorlds = map[string]func(i int) silentRecord{
 		return silentRecord{"0.5", "7", "c", strconv.Itoa(1 - min(i, 1)), strconv.Itoa(min(i, 1)), strconv.Itoa(min(i, 1))}
 	},
 	"one grade in each group": func(i int) silentRecord {
-		return silentRecord{"-0.5", strconv.Itoa(i % 11), "a", strconv.Itoa(i / 6 % 2), strconv.Itoa(i / 6), strconv.Itoa(i / 6 % 2)}
+		return silentRecord{"-0.5", strconv.Itoa(i % 11), "a", strconv.Itoa(i / 6 % 2), strconv.Itoa(i / 6),
+			strconv.Itoa(i / 6 % 2)}
 	},
 	"equal rows": func(int) silentRecord { return silentRecord{"0.25", "3", "a", "1", "3", "0"} },
 	"zeros":      func(i int) silentRecord { return silentRecord{"0", "5", "a", strconv.Itoa(i % 2), "0", "0"} },
 	"ends of the range": func(i int) silentRecord {
-		return silentRecord{[]string{"-1", "1"}[i%2], []string{"0", "10"}[i/2%2], []string{"a", "c"}[i%2], strconv.Itoa(i % 2), []string{"0", "4"}[i%2], strconv.Itoa(i % 2)}
+		return silentRecord{[]string{"-1", "1"}[i%2], []string{"0", "10"}[i/2%2], []string{"a", "c"}[i%2],
+			strconv.Itoa(i % 2), []string{"0", "4"}[i%2], strconv.Itoa(i % 2)}
 	},
 	"clamped": func(i int) silentRecord {
-		return silentRecord{[]string{"-1e300", "1.7976931348623157e308"}[i%2], "-5e-324", "b", strconv.Itoa(i % 2), "1e-300", strconv.Itoa(i % 2)}
+		return silentRecord{[]string{"-1e300", "1.7976931348623157e308"}[i%2], "-5e-324", "b", strconv.Itoa(i % 2), "1e-300",
+			strconv.Itoa(i % 2)}
 	},
 	"missing": func(i int) silentRecord {
 		return silentRecord{"", "", "c", strconv.Itoa(i / 12), strconv.Itoa(i / 5), strconv.Itoa(i % 2)}
@@ -70,7 +75,8 @@ func randomWorld(seed uint64) func(i int) silentRecord {
 	for i := range records {
 		label := func() string { return map[bool]string{true: "1", false: "0"}[r.Float64() < rare] }
 		records[i] = silentRecord{
-			one("-1", "1", "0", "-0", "", "5e-324", "-1e308", "1e-17", "0.3333333333333333"), one("0", "10", "5", "", "1e300", "4.999999999999999"),
+			one("-1", "1", "0", "-0", "", "5e-324", "-1e308", "1e-17", "0.3333333333333333"),
+			one("0", "10", "5", "", "1e300", "4.999999999999999"),
 			one("a", "b", "c"), label(), one("0", "4", "2", "2.0000000000000004"), label(),
 		}
 	}
@@ -106,12 +112,19 @@ columns:
 	for name, text := range map[string]string{
 		"settings.yaml": silentSettings,
 		"r.csv":         table, "r.svm": sparse, "r.jsonl": objects, "p.csv": pairs,
-		"class.yaml": "data_id: d\n" + columns + "  - {name: q, role: ignore}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n  - {name: g, role: ignore}\n",
-		"group.yaml": "data_id: d\n" + columns + "  - {name: q, role: group}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n  - {name: g, role: ignore}\n",
-		"grade.yaml": "data_id: d\n" + columns + "  - {name: q, role: ignore}\n  - {name: y, role: ignore}\n  - {name: g, role: label, kind: numeric, range: [0, 4]}\n",
-		"query.yaml": "data_id: d\n" + columns + "  - {name: q, role: group}\n  - {name: y, role: ignore}\n  - {name: g, role: label, kind: numeric, range: [0, 4]}\n",
-		"json.yaml":  "data_id: d\nformat: jsonl\nmissing: {policy: middle}\ncolumns:\n  - {name: id, role: id}\n  - {name: x, range: [-1, 1]}\n  - {name: c, categories: [a, b, c]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n",
-		"svm.yaml":   "data_id: d\nformat: libsvm\nfeatures: 40\nnonzeros: 2\nrange: [-1, 1]\ncolumns:\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n",
+		"class.yaml": "data_id: d\n" + columns + "  - {name: q, role: ignore}\n  - {name: y, role: label, positive: \"1\", " +
+			"negative: \"0\"}\n  - {name: g, role: ignore}\n",
+		"group.yaml": "data_id: d\n" + columns + "  - {name: q, role: group}\n  - {name: y, role: label, positive: \"1\", " +
+			"negative: \"0\"}\n  - {name: g, role: ignore}\n",
+		"grade.yaml": "data_id: d\n" + columns + "  - {name: q, role: ignore}\n  - {name: y, role: ignore}\n  - {name: g, " +
+			"role: label, kind: numeric, range: [0, 4]}\n",
+		"query.yaml": "data_id: d\n" + columns + "  - {name: q, role: group}\n  - {name: y, role: ignore}\n  - {name: g, " +
+			"role: label, kind: numeric, range: [0, 4]}\n",
+		"json.yaml": "data_id: d\nformat: jsonl\nmissing: {policy: middle}\ncolumns:\n  - {name: id, role: id}\n  - {name: " +
+			"x, range: [-1, 1]}\n  - {name: c, categories: [a, b, c]}\n  - {name: y, role: label, positive: \"1\", " +
+			"negative: \"0\"}\n",
+		"svm.yaml": "data_id: d\nformat: libsvm\nfeatures: 40\nnonzeros: 2\nrange: [-1, 1]\ncolumns:\n  - {name: y, role: " +
+			"label, positive: \"1\", negative: \"0\"}\n",
 	} {
 		if len(args) == 0 || slices.Contains(args, name) {
 			write(t, dir, name, text)
@@ -121,7 +134,8 @@ columns:
 }
 
 // silentSettings have models of one length and report.
-const silentSettings = "candidates:\n  - {name: one}\n  - {name: two, algorithm: moments, second_moments: diagonal, ridge: 4}\n"
+const silentSettings = "candidates:\n  - {name: one}\n  - {name: two, algorithm: moments, second_moments: diagonal, " +
+	"ridge: 4}\n"
 
 // silentInputs are the files of silentFolder: no output.
 var silentInputs = regexp.MustCompile(`^(r\..*|p\.csv|.*\.yaml)$`)
@@ -161,11 +175,12 @@ var silentMasks = []mask{
 	{regexp.MustCompile(`"(time|charged)": ?"[^"]*"`), `"$1": CLOCK`},
 	{regexp.MustCompile(`(?m)^winner .*$|"winner": ?"[^"]*"`), "winner CHOSEN"},
 	{regexp.MustCompile(`the clusters have about [0-9, ]+ records; the noise of each number has standard deviation [0-9.e+]+`), "the clusters have RELEASED records"},
-	{regexp.MustCompile(`"counts": ?\[[^\]]*\]|(?s)"centres": ?\[.*?\]\s*\]|"count_noise": ?[0-9.e+-]+`), `"clusters": RELEASED`},
+	{regexp.MustCompile(`"counts": ?\[[^\]]*\]|(?s)"centres": ?\[.*?\]\s*\]|"count_noise": ?[0-9.e+-]+`),
+		`"clusters": RELEASED`},
 	{regexp.MustCompile(`(?s)<svg.*?</svg>`), "FIGURE OF RELEASED"},
 	{regexp.MustCompile(`"(auc|low|high|auc_low|auc_high)": ?[0-9.e+-]+`), `"$1": RELEASED`},
 	{regexp.MustCompile(`(?m)(,[01]\.[0-9]{6}){3}$`), ",RELEASED"}, // of a table of a curve
-	{regexp.MustCompile(`(?m)^ +AUC [0-9.]+ on the records|"released_auc": ?[0-9.e-]+`), "AUC RELEASED"},
+	{regexp.MustCompile(`(?m)^ +AUC [0-9.]+ on the training records|"released_auc": ?[0-9.e-]+`), "AUC RELEASED"},
 }
 
 // silentRuns are commands that train privately: every algorithm, task, loss and unit.
@@ -203,14 +218,18 @@ func silentRuns() map[string][]string {
 		}
 	}
 	for _, second := range []string{"none", "diagonal", "full"} {
-		train("moments "+second, "class.yaml", "--algorithm", "moments", "--second-moments", second, "--centre-share", "0.2", "--epsilon", "8")
+		train("moments "+second, "class.yaml", "--algorithm", "moments", "--second-moments", second, "--centre-share", "0.2",
+			"--epsilon", "8")
 	}
 	for data, second := range map[string]string{"class.yaml": "full", "grade.yaml": "diagonal", "svm.yaml": "full"} {
-		train("moments with steps, "+data, data, "--algorithm", "moments", "--second-moments", second, "--steps", "3", "--epsilon", "8")
-		train("moments-descent, "+data, data, "--algorithm", "moments-descent", "--loss", "hinge", "--second-moments", second, "--epsilon", "8")
+		train("moments with steps, "+data, data, "--algorithm", "moments", "--second-moments", second, "--steps", "3",
+			"--epsilon", "8")
+		train("moments-descent, "+data, data, "--algorithm", "moments-descent", "--loss", "hinge", "--second-moments", second,
+			"--epsilon", "8")
 	}
 	train("moments pure", "grade.yaml", "--algorithm", "moments", "--second-moments", "full", "--delta", "0", "--json")
-	train("moments around the origin", "svm.yaml", "--algorithm", "moments", "--public-centre", "0", "--class-balance", "0.3", "--second-moments", "full")
+	train("moments around the origin", "svm.yaml", "--algorithm", "moments", "--public-centre", "0", "--class-balance",
+		"0.3", "--second-moments", "full")
 	for _, name := range []string{"dpgdsc", "dpgdc", "dpegd"} {
 		train(name+" of a paper", "class.yaml", "--algorithm", name, "--mode", "paper")
 	}
@@ -221,18 +240,23 @@ func silentRuns() map[string][]string {
 		train("network, "+data, data, network...)
 	}
 	for _, how := range []string{"cosine", "distance", "contrastive"} {
-		train("network "+how, "class.yaml", append(network, "--task", "metric", "--similarity", how, "--step-size", "1e300", "--update", "plain", "--json")...)
+		train("network "+how, "class.yaml", append(network, "--task", "metric", "--similarity", how, "--step-size", "1e300",
+			"--update", "plain", "--json")...)
 	}
-	train("network in batches", "class.yaml", append(network, "--algorithm", "subsampled-descent", "--batch-records", "4", "--decay", "step")...)
+	train("network in batches", "class.yaml", append(network, "--algorithm", "subsampled-descent", "--batch-records", "4",
+		"--decay", "step")...)
 	train("objects", "json.yaml")
 	train("pure", "class.yaml", "--delta", "0")
 	train("hinge", "class.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge")
 	train("formula", "grade.yaml", "--algorithm", "gradient-perturbation", "--loss", "max(0, 1 - log1p(exp(u)))")
-	train("huge steps", "class.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge", "--steps", "3", "--step-size", "1e300")
-	train("huge steps metric", "class.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge", "--task", "metric", "--steps", "3", "--step-size", "1e300")
+	train("huge steps", "class.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge", "--steps", "3",
+		"--step-size", "1e300")
+	train("huge steps metric", "class.yaml", "--algorithm", "gradient-perturbation", "--loss", "hinge", "--task", "metric",
+		"--steps", "3", "--step-size", "1e300")
 	train("fp32", "class.yaml", "--task", "metric", "--algorithm", "dpgdsc", "--precision", "fp32")
 
-	online := []string{"online", "--data", "r.csv", "--schema", "class.yaml", "--records", strconv.Itoa(silenceRecords), "--every", "4", "--burn-in", "4", "--state", "s", "--out", "m.json"}
+	online := []string{"online", "--data", "r.csv", "--schema", "class.yaml", "--records", strconv.Itoa(silenceRecords),
+		"--every", "4", "--burn-in", "4", "--state", "s", "--out", "m.json"}
 	for _, a := range algorithms.StreamCatalog() {
 		i := a.Info()
 		if i.Modes[0] != algorithms.Certified {
@@ -269,21 +293,26 @@ func silentRuns() map[string][]string {
 	pairs("one pair", append(file[:4:4], "--unit", "pair")...)
 	pairs("labels", append(file[:4:4], "--unit", "pair", "--method", "labels")...)
 	pairs("moments", append(file[:4:4], "--kappa", "2", "--method", "moments", "--json")...)
-	pairs("drawn moments, pure", append(drawn[:4:4], "--method", "moments", "--delta", "0", "--clip", "1.5", "--rows", "1")...)
+	pairs("drawn moments, pure", append(drawn[:4:4], "--method", "moments", "--delta", "0", "--clip", "1.5",
+		"--rows", "1")...)
 	pairs("input", append(file[:4:4], "--kappa", "2", "--method", "input")...)
 	for _, loss := range []string{"contrastive", lossTriplet, lossNPair} {
 		pairs("tuples "+loss, "--tuple", "4", "--loss", loss)
-		pairs("pure tuples "+loss, "--tuple", "5", "--loss", loss, "--noise", "laplace", "--step-size", "1e30", "--temperature", "1e-30")
+		pairs("pure tuples "+loss, "--tuple", "5", "--loss", loss, "--noise", "laplace", "--step-size", "1e30",
+			"--temperature", "1e-30")
 	}
 	for _, loss := range []string{"contrastive", lossTriplet, lossNPair} {
-		pairs("network tuples "+loss, "--tuple", "4", "--loss", loss, "--model", "mlp", "--hidden", "3", "--rows", "2", "--epochs", "3")
+		pairs("network tuples "+loss, "--tuple", "4", "--loss", loss, "--model", "mlp", "--hidden", "3", "--rows", "2",
+			"--epochs", "3")
 	}
-	pairs("network tuples, huge steps", "--tuple", "5", "--loss", lossNPair, "--model", "mlp", "--hidden", "3,2", "--similarity", "distance", "--noise", "laplace", "--step-size", "1e30", "--temperature", "1e-30", "--epochs", "3")
+	pairs("network tuples, huge steps", "--tuple", "5", "--loss", lossNPair, "--model", "mlp", "--hidden", "3,2",
+		"--similarity", "distance", "--noise", "laplace", "--step-size", "1e30", "--temperature", "1e-30", "--epochs", "3")
 	pairs("all pairs", "--all-pairs")
 
 	searched := func(name, schema string, more ...string) {
 		data := map[string]string{"svm.yaml": "r.svm"}[schema]
-		runs["search "+name] = append([]string{"search", "--candidates", "settings.yaml", "--data", cmp.Or(data, "r.csv"), "--schema", schema, "--out", "m.json"}, more...)
+		runs["search "+name] = append([]string{"search", "--candidates", "settings.yaml", "--data", cmp.Or(data, "r.csv"),
+			"--schema", schema, "--out", "m.json"}, more...)
 	}
 	searched("compose", "class.yaml", "--road", "compose")
 	searched("random stopping", "class.yaml", "--road", "random-stopping", "--runs", "4")
@@ -292,21 +321,26 @@ func silentRuns() map[string][]string {
 
 	clustered := func(name, schema string, more ...string) {
 		data := map[string]string{"svm.yaml": "r.svm"}[schema]
-		runs["cluster "+name] = append([]string{"cluster", "-k", "3", "--data", cmp.Or(data, "r.csv"), "--schema", schema, "--out", "m.json"}, more...)
+		runs["cluster "+name] = append([]string{"cluster", "-k", "3", "--data", cmp.Or(data, "r.csv"), "--schema", schema,
+			"--out", "m.json"}, more...)
 	}
 	clustered("records", "class.yaml")
 	clustered("sparse", "svm.yaml", "--epsilon", "0.1", "--json")
 	clustered("pure, clipped", "class.yaml", "--delta", "0", "--clip", "1e-9")
 
-	runs["curve"] = []string{"lab", "curve", "--epsilon", "1,2", "--splits", "1", "--algorithm", "moments", "--holdout-epsilon", "1", "--yes", "--data", "r.csv", "--schema", "class.yaml", "--out", "m", "--format", "svg", "--json"}
+	runs["curve"] = []string{"lab", "curve", "--epsilon", "1,2", "--splits", "1", "--algorithm", "moments",
+		"--holdout-epsilon", "1", "--yes", "--data", "r.csv", "--schema", "class.yaml", "--out", "m", "--format",
+		"svg", "--json"}
 
 	for _, m := range local.Methods() {
 		name := "local " + m.String()
-		runs[name] = []string{"local", "simulate", "--data", "r.csv", "--schema", "class.yaml", "--method", m.String(), "--epochs", "2", "--out", "m.json"}
+		runs[name] = []string{"local", "simulate", "--data", "r.csv", "--schema", "class.yaml", "--method", m.String(),
+			"--epochs", "2", "--out", "m.json"}
 		runs[name+" chosen"] = append(runs[name], "--l2-grid", "0.1,1", "--folds", "3", "--json")
 	}
 	for _, m := range []local.Method{local.DJW, local.Prestige, local.PrestigeParticipation} {
-		runs["local network "+m.String()] = []string{"local", "simulate", "--data", "r.csv", "--schema", "class.yaml", "--model", "mlp", "--hidden", "1", "--method", m.String(), "--epsilon", "9", "--epochs", "2", "--out", "m.json"}
+		runs["local network "+m.String()] = []string{"local", "simulate", "--data", "r.csv", "--schema", "class.yaml",
+			"--model", "mlp", "--hidden", "1", "--method", m.String(), "--epsilon", "9", "--epochs", "2", "--out", "m.json"}
 	}
 	return runs
 }
@@ -398,16 +432,22 @@ func TestLabelsWithoutPairsAreAnErrorOnPublicData(t *testing.T) {
 		{"the other class", "every row has the positive class", with("group.yaml", "train")},
 		{"one class", "every row has the same label", with("grade.yaml", "train", "--task", "metric")},
 		{"one grade in each group", "no query group has two rows with different labels", with("query.yaml", "train")},
-		{"one grade in each group", "no query group has two rows with different labels", with("group.yaml", "train", "--mode", "nonprivate", "--yes")},
-		{"one class", "no row has the positive class", with("class.yaml", "pairs", "train", "--density", "1", "--degree-cap", "4")},
-		{"one class", "no row has the positive class", with("class.yaml", "pairs", "train", "--tuple", "4", "--loss", "triplet")},
+		{"one grade in each group", "no query group has two rows with different labels",
+			with("group.yaml", "train", "--mode", "nonprivate", "--yes")},
+		{"one class", "no row has the positive class",
+			with("class.yaml", "pairs", "train", "--density", "1", "--degree-cap", "4")},
+		{"one class", "no row has the positive class",
+			with("class.yaml", "pairs", "train", "--tuple", "4", "--loss", "triplet")},
 		{"one class", "no row has the positive class", with("class.yaml", "pairs", "train", "--all-pairs")},
-		{"one class", "no row has the positive class", with("class.yaml", "pairs", "inspect", "--density", "1", "--degree-cap", "4")},
+		{"one class", "no row has the positive class",
+			with("class.yaml", "pairs", "inspect", "--density", "1", "--degree-cap", "4")},
 		{"one class", "no row has the positive class", with("class.yaml", "local", "simulate")},
 		{"one class", "no row has the positive class", []string{"evaluate", "m.json", "--data", "r.csv", "--exact-figures"}},
-		{"one class", "no row has the positive class", []string{"evaluate", "metric.json", "--data", "r.csv", "--neighbours", "r.csv", "--exact-figures"}},
+		{"one class", "no row has the positive class",
+			[]string{"evaluate", "metric.json", "--data", "r.csv", "--neighbours", "r.csv", "--exact-figures"}},
 		{"one class", "no row has the positive class", []string{"data", "inspect", "r.csv", "--schema", "class.yaml"}},
-		{"one grade in each group", "no query group", []string{"data", "inspect", "r.csv", "--schema", "query.yaml", "--json"}},
+		{"one grade in each group", "no query group",
+			[]string{"data", "inspect", "r.csv", "--schema", "query.yaml", "--json"}},
 	} {
 		dir := silentFolder(t, silentWorlds[c.world])
 		model(dir)
@@ -431,7 +471,8 @@ func TestRepeatedPairsDoNotTellTheirLabels(t *testing.T) {
 		for _, again := range []string{"p00,p01,1", "p00,p01,0", "p01,p00,1", "p01,p00,0"} {
 			dir := silentFolder(t, silentWorlds["mixed"])
 			write(t, dir, "p.csv", "first,second,label\np00,p01,1\n"+again+"\n")
-			code, got := told(t, dir, "pairs", "train", "--data", "r.csv", "--schema", "class.yaml", "--pairs", "p.csv", "--label-values", "1,0", "--kappa", "2", "--loss", loss)
+			code, got := told(t, dir, "pairs", "train", "--data", "r.csv", "--schema", "class.yaml", "--pairs", "p.csv",
+				"--label-values", "1,0", "--kappa", "2", "--loss", loss)
 			if want == "" {
 				want = got
 			}

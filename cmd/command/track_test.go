@@ -119,7 +119,7 @@ func TestRunFolder(t *testing.T) {
 			"--track", "taken"},
 		"exact private figures": append([]string{"train", "--out", "n.json", "--holdout", "0.3", "--exact-figures",
 			"--track", "runs"}, data...),
-		"or --track would release": {"evaluate", "m.json", "--data", "patients.csv", "--exact-figures",
+		"--exact-figures and --track exclude each other": {"evaluate", "m.json", "--data", "patients.csv", "--exact-figures",
 			"--track", "runs"},
 		"--plan and --track exclude": {"evaluate", "m.json", "--plan", "-n", "64", "--epsilon", "1", "--track", "runs"},
 	} {

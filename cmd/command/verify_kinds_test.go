@@ -225,7 +225,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		{lossOf, distances, network("seed", 1., 8, 16, loss("formula", "max(0, m - u)"))},          // the plan has squares
 		{lossOf, distances, network("compare", "contrastive", 4, 8)},
 		// neighbours share no errors of networks
-		{"the rounding error of mean-gradient", scores, network("seed", 1., 4, 4, func(m map[string]any) {
+		{"the stated rounding error of mean-gradient", scores, network("seed", 1., 4, 4, func(m map[string]any) {
 			m["plan"].(map[string]any)["problem"].(map[string]any)["mean_error"] = 0x1p-20
 		})},
 		{"a whole number if it is a count", scores, network("dim", 1.4, 4, 4)},

@@ -128,7 +128,7 @@ func TestVerify(t *testing.T) {
 			v := checker.Check(text)
 			must.Equal(t, v.Code(), want, "%s: the checker says %q, %s", name, v.Verdict, v.Why)
 			var stated float64 // rounded up
-			if _, rest, _ := strings.Cut(v.Statement, " gives ("); want == 0 {
+			if _, rest, _ := strings.Cut(v.Statement, " proves ("); want == 0 {
 				if _, err := fmt.Sscanf(rest, "%g,", &stated); err != nil || stated < v.Epsilon {
 					t.Errorf("%s: %v is stated as %v, %v", name, v.Epsilon, stated, err)
 				}
