@@ -103,7 +103,7 @@ func (f *fixture) loseState(t *testing.T, e ended) ended {
 	must.Do(t, os.Rename(f.in(stateName), f.in("tmp/away")))
 	f.dyad(f.online("--resume")...).Want(t, "state lost", exitInput, "cannot read the state")
 	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK,
-		"its state file continues it")
+		"To continue the run, repeat its dyad online command with --resume, which reads the state file")
 	must.Do(t, os.Rename(f.in("tmp/away"), f.in(stateName)))
 	return e
 }
