@@ -40,9 +40,9 @@ type ClusterOptions struct {
 	// Metric, if it is not nil, maps the records before they are clustered. It must be public or released before. Its
 	// own charge stays in the ledger. Its encoder must equal the encoder of the data.
 	Metric *Model
-	// LookAlikes is the rule by which CheckIndividuals compares ids. It is used only if Metric protects one
-	// individual. The clusters then protect one individual as well, so that a ledger composes the charge of the
-	// metric and the charge of the clusters.
+	// LookAlikes is the rule by which CheckIndividuals compares ids. It is used only if the guarantee of Metric
+	// protects one individual. The guarantee of the clusters then protects one individual as well, so that a
+	// ledger can compose both charges.
 	LookAlikes dataset.LookAlikes
 	Epsilon    float64
 	Delta      *float64 // nil is privacy.DefaultDelta
@@ -55,8 +55,8 @@ type Clustering struct {
 	features int
 }
 
-// PlanClusters plans private k-means of records of a shape. It reads no data and makes no charge. It refuses persons
-// with several rows: in this version a record is a row.
+// PlanClusters plans private k-means for records of the shape s. It reads no data and makes no charge. It returns an
+// error if persons have several rows, because the guarantee is for single rows.
 func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
 	if err := (input.Needs{Rows: "a clustering protects only single rows; make a table with one row for each " +
 		"person, and set role: ignore for the person column"}).Of(s.lacks()); err != nil {
@@ -99,8 +99,8 @@ func (o ClusterOptions) LoadOptions() dataset.Options {
 	return dataset.Options{Labels: dataset.LabelsIgnored, KeepIDs: ofIndividuals(o.Metric)}
 }
 
-// CheckIndividuals refuses records whose ids do not distinguish individuals, by the rule for metrics of labelled pairs.
-// It applies if Metric protects one individual. The records must have been read with LoadOptions.
+// CheckIndividuals returns an error if Metric protects one individual and the ids of the records do not tell
+// individuals apart (dataset.CheckIDs). The records must have been read with LoadOptions.
 func (o ClusterOptions) CheckIndividuals(d *dataset.Dataset) error {
 	if !ofIndividuals(o.Metric) || d.IDs == nil {
 		return nil

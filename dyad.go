@@ -67,7 +67,7 @@ func prefixed(err error) error {
 type Data struct {
 	// Records holds the encoded records; do not change them. Query groups are contiguous, except after Model.Open.
 	Records *engine.Records
-	// IDs holds the texts of the id column in the order of Records, after Model.Open. Without an id column it is nil.
+	// IDs holds the texts of the id column in the order of Records. It is nil unless Model.Open read an id column.
 	IDs []string
 
 	encoder  *dataset.Encoder
@@ -79,10 +79,10 @@ type Data struct {
 	pack     *dataset.Used // nil unless the records came from a pack
 }
 
-// Open reads a data file by a schema file, for training and evaluation. If path is a folder or a pattern such as
-// "part-*.parquet", its files are read as one (dataset.Expand). A fault of the schema or of a record is an error with
-// file, row, column and remedy. Public data without two records that can be compared are an error as well. Open makes
-// no charge.
+// Open reads a data file for training and evaluation. A schema file describes the data. If path is a folder or a
+// pattern such as "part-*.parquet", its files are read as one (dataset.Expand). If the schema or a record has a
+// fault, the error names file, row, column and remedy. Open also returns an error if no two records of public data
+// can be compared. Open makes no charge.
 func Open(path, schema string) (*Data, error) {
 	s, err := dataset.LoadSchema(schema)
 	if err != nil {

@@ -29,7 +29,7 @@ type FigureOptions struct {
 	// always released.
 	Thresholds []float64
 	Threshold  float64
-	// Aim is the aim by which a threshold is chosen among the operating points, at no further charge; nil chooses none.
+	// Aim chooses a threshold among the operating points, at no further charge. A nil Aim chooses no threshold.
 	Aim        *evaluate.Aim
 	Confidence float64 // level of the confidence intervals; 0 means 0.95
 	// If MeanLoss is true, the mean loss over pairs of a positive and a negative record is released, too. Each
@@ -60,8 +60,8 @@ type FigureData struct {
 	// Rest is the number of records or persons that remained for the training, if a split held out these records
 	// for evaluation. Without a split, Rest is 0.
 	Rest int
-	// Apart is true if the caller has just trained the model on other records. The ledger is then not searched for that
-	// run.
+	// Apart is true if the caller has just trained the model on other records. The training run is then not looked up
+	// in the ledger.
 	Apart bool
 }
 
@@ -111,7 +111,7 @@ func (m judged) identity() string {
 	return files.Digest(text)
 }
 
-// PlanFigures plans the private evaluation of a model on records of a shape. It reads no data and makes no charge. The
+// PlanFigures plans the private evaluation of a model on records of shape s. It reads no data and makes no charge. The
 // releases and their cost do not depend on the weights.
 func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 	if err := o.check(s.Groups != nil, s.graded()); err != nil {

@@ -86,15 +86,15 @@ type Model struct {
 	read *origin // nil for a model that was not read
 }
 
-// Text returns the content of the model's file. Its last member, the checksum, is the SHA-256 of the file
-// without it.
+// Text returns the content of the model's file. The last member is a checksum: the SHA-256 of the file
+// without this member.
 func (m *Model) Text() ([]byte, error) {
 	named := *m
 	named.Format = cmp.Or(m.Format, m.format())
 	return files.Sealed(&named)
 }
 
-// Size returns the Text, and an upper bound of its length that depends only on the number of weights.
+// Size returns Text and an upper bound of its length. The bound depends on the weights only through their number.
 func (m *Model) Size() (text []byte, most int, err error) {
 	if text, err = m.Text(); err != nil {
 		return nil, 0, err
@@ -210,8 +210,8 @@ func (m *Model) complete() error {
 	return curves.Check(m.Encoder, m.CurveNoise)
 }
 
-// Curves returns the contributions to a linear score, one curve for each column. If the model file has CurveNoise, the
-// curves have bands of their noise. The curves follow from the model alone, so its guarantee covers them.
+// Curves returns a curve for each column: what the column adds to a linear score. If the model file has CurveNoise,
+// each curve has a band for its noise. The curves follow from the model alone, so its guarantee covers them.
 func (m *Model) Curves() ([]curves.Curve, error) {
 	if m.Task != AUC || m.Network != nil || m.Encoder.Schema().Features > 0 {
 		return nil, input.Errorf("dyad: curves need a linear score of named columns; this model (task %q) has none", m.Task)

@@ -41,8 +41,8 @@ type Network struct {
 	Compare string `json:"compare,omitempty"`
 	// Clip is the clipping norm of the Jacobian of every record; 0 means sqrt(h/2) for h inputs of the last layer.
 	Clip float64 `json:"clip"`
-	// Gain is the standard deviation of the initial weights of the first hidden layer; 0 means 2. Records have a norm
-	// of at most 1. The balls of the layers allow twice the norms of the initial weights.
+	// Gain is the standard deviation of the initial weights of the first hidden layer, for records of norm at most 1;
+	// 0 means 2. The ball of a layer allows twice the average norm of its initial weights.
 	Gain float64 `json:"gain"`
 	Seed uint64  `json:"seed"` // seed of the initial weights, which are public
 	// Init is a model of the same architecture whose weights are the initial weights. It was trained on public data, or
@@ -50,9 +50,9 @@ type Network struct {
 	Init   *Model            `json:"-"`
 	Layers *layers.Spec      `json:"layers,omitempty"` // description of a network of kind "layers"
 	Parts  []embedding.Layer `json:"parts,omitempty"`  // the layers and their balls, of a network of another kind than "mlp"; they are filled in
-	// Build makes a network of another kind than "mlp" from Features, Dim and Layers; such a network has no Hidden,
-	// Activation and Gain. A model file does not contain Build. The reader of a model file sets Model.Network.Build to
-	// continue training, or to score with a network that has no Layers.
+	// Build makes a network of a kind that is not "mlp" from Features, Dim and Layers. Hidden, Activation and Gain
+	// must be zero for such a kind. A model file does not contain Build. The reader of a model file sets
+	// Model.Network.Build to continue training, or to score with a network that has no Layers.
 	Build func(Network) (embedding.Network, error) `json:"-"`
 	made  embedding.Network                        // result of Build, which is called once
 }

@@ -52,7 +52,7 @@ type PairShape struct {
 
 // Pairs holds individuals with their labelled pairs or classes, read from files.
 type Pairs struct {
-	// Graph is the graph of the pairs. Labels marks the pairs that are dissimilar or prefer their first individual.
+	// Graph holds the pairs. Labels[i] is true if the individuals of pair i are dissimilar or the first is preferred.
 	Graph  *pairgraph.Graph
 	Labels []bool
 	// Dropped is the number of pairs of the file that DegreeCap removed.
@@ -136,7 +136,7 @@ func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
 	return s.Of(d)
 }
 
-// Of reads or draws the pairs of records that dataset.Load read with LoadOptions.
+// Of reads or draws pairs of the records in d. Load d with the options that s.LoadOptions returns.
 func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	n := d.Records.Len()
 	if err := (input.Needs{TwoClasses: "drawn pairs and tuples compare two classes, but the labels of this " +
@@ -195,13 +195,12 @@ const defaultRows = 16
 // PairTraining is a planned training on pairs. Print Report().Text() before anything is charged.
 type PairTraining struct{ *pairs.Plan }
 
-// PlanPairs plans a training on pairs of a shape. The shape gives the individuals, features, pairs, bound and
-// provenance of the specification. The caller gives the loss, the budget and other non-zero fields in spec. Defaults
-// are public. The default of Rows is 16, or the number of features if this number is smaller, and 1 for preferences. A
-// network has its own dimension, Adam and 100 epochs. The default batch of pairs is a twentieth of the pairs, but at
-// least 50, and 50 in paper mode. The default of Kappa is 1 if the unit is one pair, and the degree cap if the unit is
-// an individual. If the unit is a group of drawn pairs, the default is kappa' of their public graph. Moments use all
-// rows and no batch.
+// PlanPairs plans a training on the pairs that s describes. The individuals, features, pairs, bound and provenance
+// come from s. The loss, the budget and all other settings come from spec. Zero fields of spec get public defaults.
+// Rows becomes 16, or the number of features if this number is smaller, and 1 for preferences. A network has its own
+// dimension, Adam and 100 epochs. A batch of pairs has a twentieth of the pairs, but at least 50, and 50 in paper
+// mode. Kappa becomes 1 if the unit is one pair, and the degree cap if the unit is an individual. If the unit is a
+// group of drawn pairs, Kappa becomes kappa' of their public graph. Moments use all rows and no batch.
 func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {

@@ -18,7 +18,7 @@ import (
 // Options decides what a training does and guarantees. All options are public: private data must not influence them.
 type Options struct {
 	Task string // AUC or Metric; "" is AUC
-	// Algorithm has its own options. If it is nil, algorithms.Choose chooses one by public numbers.
+	// Algorithm is the algorithm, with its options. If it is nil, algorithms.Choose chooses one by public numbers.
 	Algorithm algorithms.Algorithm
 	Mode      algorithms.Mode // the zero value is Certified
 	Epsilon   float64         // to spend; required, except with NonPrivate
@@ -44,7 +44,7 @@ type Options struct {
 // Unlike a score, a metric has a scale: the loss compares distances with 1.
 const metricRadius = 1
 
-// Training is a planned training and its guarantee, from public numbers. Print Report().Text() before any charge.
+// Training is a training planned from public numbers, with its guarantee. Print Report().Text() before any charge.
 type Training struct {
 	*algorithms.Plan
 
@@ -58,7 +58,7 @@ type Training struct {
 	team      string // devices of the members of a team; "" without a team
 }
 
-// Plan plans a training of data of a shape. It reads no data and makes no charge.
+// Plan plans a training. s is the public shape of the data. Plan reads no data and makes no charge.
 func Plan(s Shape, o Options) (*Training, error) {
 	c, err := o.Choose(s)
 	if err != nil {
@@ -67,7 +67,7 @@ func Plan(s Shape, o Options) (*Training, error) {
 	return o.Plan(c, s)
 }
 
-// Choose returns the algorithm of the options, or the algorithm that public numbers choose, with the reason.
+// Choose returns o.Algorithm. If this is nil, Choose selects an algorithm by public numbers and states the reason.
 func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 	if o.Network != nil && o.Algorithm == nil {
 		return algorithms.NetworkChoice(o.L2, s.Records, s.Features, cmp.Or(o.Task, AUC) == AUC), nil
@@ -83,11 +83,11 @@ func (o Options) Choose(s Shape) (algorithms.Choice, error) {
 	return algorithms.Choose(algorithms.Question{Spec: spec, LossNamed: o.Loss.Named() || o.asserts(), L2: o.L2}), nil
 }
 
-// ChooseBasis returns s with a basis chosen for training on n records (or persons), and the reason for the choice. It
-// makes a choice only if the schema has no key basis or has basis: auto, and returns any other schema unchanged. A
-// schema without the key is also returned unchanged if the choice is to use no basis. The choice is a function of n,
-// the schema and the options, which are all public. Load the data with the returned schema, as dyad train does; Open
-// chooses no basis.
+// ChooseBasis chooses a basis for training on n records (or persons). It returns s with this basis, and the reason.
+// If s has the key basis and the value is not auto, there is no choice, and s is returned unchanged. If s has no key
+// basis and the choice is to use no basis, s is also returned unchanged. The choice depends only on n, the schema and
+// the options, which are all public. Load the data with the returned schema, as dyad train does; Open chooses no
+// basis.
 func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, reason string, err error) {
 	if s.Basis != "" && s.Basis != dataset.BasisAuto {
 		return s, "", nil

@@ -33,8 +33,8 @@ type Run struct {
 	// DataID is the id of the data in the ledger; "" is the schema's data_id. Runs on the same records must use the
 	// same id.
 	DataID string
-	// Public declares the data public, as the schema can. The run then makes no charge and has no guarantee, and the
-	// report states this.
+	// Public declares the data public, like the key public of a schema. The run then makes no charge and has no
+	// guarantee, and the report states this.
 	Public bool
 	// Resume is the id of a run that was charged and did not save its model. The run continues, or its finished model
 	// is saved, without a further charge. If Resume is "", the run is new.
@@ -57,9 +57,9 @@ type Run struct {
 	// Checkpoint is the interval between checkpoints of a private run, which Resume uses. They are stored next to the
 	// ledger and are as private as the records. 0 means one minute; a negative interval makes no checkpoints.
 	Checkpoint time.Duration
-	// On is the device that sums over lists of pairs and over tuples; nil is the CPU. The guarantee of these sums is
-	// the same on every device. Sums over all pairs of records are computed on the device of their plan (Options.On),
-	// because the rounding error of this device is part of the sensitivity.
+	// On computes the sums over lists of pairs and over tuples; nil is the CPU. These sums have the same guarantee on
+	// every device. Sums over all pairs of records are computed on the device of their plan (Options.On), because the
+	// rounding error of this device is part of the sensitivity.
 	On *device.Device
 	// Team computes the sums, with this process as rank 0; see Training.Join. If it is nil, this process computes them.
 	Team *team.Leader
@@ -102,7 +102,7 @@ type Outcome struct {
 	Released  time.Time
 }
 
-// ElsewhereError is returned together with a model that was charged and saved under another name than Run.Out.
+// ElsewhereError is returned with the model of a charged run if the model was saved under a name other than Run.Out.
 type ElsewhereError = files.ElsewhereError
 
 // ErrTaken is wrapped by the error about an existing file that must not be replaced.
@@ -195,9 +195,9 @@ func (o Run) do(ctx context.Context, of Source, model func(*algorithms.Result) *
 	return &Trained{Model: m, Outcome: *end}, err
 }
 
-// Keep carries out a kind of run that this package does not know: it charges, stores, releases and saves the run, in
-// this order. The argument train may use any means that obey algorithms.Options, such as algorithms.Execute. text
-// returns the content of the result's file, and an upper bound of its length that does not depend on what was released.
+// Keep carries out a run of a kind that this package does not know. It charges, stores, releases and saves the run, in
+// this order. The function train must obey algorithms.Options, as algorithms.Execute does. The function text returns
+// the content of the result's file and an upper bound of its length. The bound must not depend on what was released.
 // Keep reserves this number of bytes before the release. It returns the result and the name of the file.
 func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) (text []byte, most int, err error),
 	train func(algorithms.Options) (*algorithms.Result, error)) (*algorithms.Result, string, error) {

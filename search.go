@@ -19,15 +19,15 @@ import (
 	"dyad/privacy"
 )
 
-// Setting is a candidate of a search that trains its candidates: options, and the public shape of the data.
+// Setting is a candidate that a search trains. It holds options, and the public shape of the data.
 type Setting struct {
 	Name    string
 	Options Options             // without Epsilon and Delta, which the search sets
 	With    []algorithms.Option // options of the algorithm
 	// Shape is the shape of the records as this setting encodes them. The zero value means the shape of the search.
 	Shape Shape
-	// Features are the names of the columns that the setting uses; nil for all. Only the advice of the plan depends on
-	// them: Shape and data must come from the schema with these features (dataset.Schema.Restrict).
+	// Features are the names of the columns that the setting uses; nil for all. Features affects only the advice of
+	// the plan. Shape and data must come from the schema restricted to these features (dataset.Schema.Restrict).
 	Features []string
 }
 
@@ -157,8 +157,8 @@ type Chosen struct {
 	// AUC is the released AUC of the winner on the records of the training. It is 0 unless the search
 	// used random stopping, because nothing else releases an AUC.
 	AUC float64
-	// ChargedRun is the id of the search's run and Promise is the guarantee of the search. A model of Models keeps the
-	// run and the guarantee of its own training.
+	// ChargedRun is the id of the run of the search, and Promise is the guarantee of the search. If the search chose
+	// one of Models, this model still states the run and the guarantee of its own training.
 	ChargedRun string
 	Promise    privacy.Guarantee
 
@@ -300,8 +300,8 @@ func (s *Search) size(data []*Data, found search.Found, r *algorithms.Result,
 	return text, most, nil
 }
 
-// CurveOptions decides what a learning curve of private data shows and guarantees. Every setting is trained with every
-// epsilon, and the private AUC on the remaining records is released. All options are public.
+// CurveOptions holds the options of a learning curve of private data. All of them are public. Every setting is trained
+// with every epsilon, and the private AUC on the remaining records is released.
 type CurveOptions struct {
 	Settings []Setting // without Shape and Features, which are not used
 	Epsilons []float64 // epsilons of the trainings
@@ -385,7 +385,7 @@ func curved(s Setting) error {
 	return scoring(s.Options.Task, s.Options.Network)
 }
 
-// Run releases the curve. The charge, the release, the files and the errors are as in Training.Run, except that a
+// Run releases the curve. It charges the ledger, writes files and returns errors as Training.Run does, but a
 // resumed run starts again from the beginning.
 func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error) {
 	if err := c.shape.same(d); err != nil {

@@ -31,9 +31,9 @@ type Trained struct {
 // record is used. It then trains the model, stores it privately, records it as released, and saves it as Run.Out. A
 // crash at any moment loses nothing that was paid for: Run.Resume continues the run or saves its model.
 //
-// An error after the charge is an *algorithms.ChargedError, which tells whether the run can be resumed. In this case
-// nothing was released. After any other error there was no charge. An *ElsewhereError and an error that wraps
-// ErrUnsaved are the exceptions: they are returned together with the model. Cancel ctx to stop the run.
+// An error after the charge is an *algorithms.ChargedError: nothing was released, and the error tells whether the
+// run can be resumed. After any other error there was no charge. There are two exceptions: with an *ElsewhereError
+// or an error that wraps ErrUnsaved, Run also returns the model. Cancel ctx to stop the run.
 func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	if err := t.fits(d); err != nil {
 		return nil, err
@@ -141,8 +141,8 @@ func (t *Training) Lead(crew engine.Team, share *Data) *team.Leader {
 	return team.Lead(crew, t.Spec.Kernel, share.Records)
 }
 
-// Serve computes this rank's part of every sum that rank 0 requests. Call Serve after Join. It returns when rank 0
-// stops the leader that Lead returned, or with an error. It reads no ledger and draws no noise. Before a release, rank
+// Serve computes this rank's part of every sum that rank 0 requests. Call Serve after Join. Serve returns when rank 0
+// stops the leader (see Lead), or when an error occurs. It reads no ledger and draws no noise. Before a release, rank
 // 0 asks every rank whether the packs that the rank read have changed. An error that wraps team.ErrInputs names a
 // changed pack of this rank. Serve returns such an error only after rank 0 has stopped the leader. After any error the
 // process must end.
@@ -177,7 +177,7 @@ type Study struct {
 	options StudyOptions
 }
 
-// PlanStudy plans a protocol of users with one record each. It reads no data and sends no message.
+// PlanStudy plans a protocol in which each user has one record. It reads no data and sends no message.
 func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	if err := (input.Needs{Rows: "the schema has a column with role: person, but the local model protects users with one " +
 		"record each; give the column role: ignore"}).Of(s.lacks()); err != nil {
@@ -219,9 +219,9 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	return t, input.As(err)
 }
 
-// OfUsers adds the schema's statements about its data to a guarantee for records of private data. A message is private
-// for every fixed schema. But if the ranges of the schema came from records, the schema itself is a release without
-// noise.
+// OfUsers returns g, the guarantee of a run on private data, with the assumption and warnings that follow from the
+// schema. A message is private for every fixed schema. But if the ranges of the schema came from records, the schema
+// itself is a release without noise.
 func (s Shape) OfUsers(g privacy.Guarantee) privacy.Guarantee {
 	if g.Kind == privacy.None {
 		return g
@@ -233,7 +233,7 @@ func (s Shape) OfUsers(g privacy.Guarantee) privacy.Guarantee {
 	return g
 }
 
-// Network returns the network of the protocol in the form of a model file, nil for a linear model.
+// Network returns the network of the protocol in the form of a model file, or nil for a linear model.
 func (t *Study) Network() *Network {
 	n := t.Plan.Network
 	if n == nil {

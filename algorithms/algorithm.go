@@ -18,7 +18,7 @@ var ErrAssumption = errors.New("algorithms: assumption not met")
 // errOption is wrapped by the Refusal of an option.
 var errOption = errors.New("algorithms")
 
-// Refusal is the error of an algorithm, or of another kind of run, that does not take a Spec or an option. It wraps
+// Refusal is the error about a Spec or an option that an algorithm, or another kind of run, does not take. It wraps
 // ErrAssumption if an assumption does not hold.
 type Refusal struct {
 	Of   string // Of is the name of the algorithm, of the kind of run or of the part of the schema that is refused.
@@ -29,7 +29,7 @@ type Refusal struct {
 // Error returns the text with the prefix of the package.
 func (r *Refusal) Error() string { return r.rule.Error() + ": " + r.Of + r.Why.Error() }
 
-// Unwrap returns ErrAssumption, unless an option is refused, and Why.
+// Unwrap returns Why and, unless an option is refused, ErrAssumption.
 func (r *Refusal) Unwrap() []error { return []error{r.rule, r.Why} }
 
 // Refused returns the Refusal of a Spec for which an assumption of an algorithm does not hold.
@@ -145,8 +145,8 @@ type Info struct {
 	NeedsSmooth bool
 	// Unsound describes the change that Spec.PaperUnsound makes. It is "" if there is no such change.
 	Unsound string
-	// NoPersons is the reason why the algorithm does not learn from records that are persons with several rows.
-	// It is "" if the algorithm learns from such records.
+	// NoPersons is the reason why the algorithm cannot learn if each record is a person with several rows. It
+	// is "" if the algorithm can learn from such records.
 	NoPersons string
 	// NoGroups is the reason why the algorithm takes no query groups. NoPaper is the reason why it has no paper mode.
 	// NoL2 names an alternative if the algorithm takes no L2 term. It is "certified mode" if only paper mode takes no
@@ -241,8 +241,8 @@ type Plan struct {
 	// Objective describes the minimised function in the ledger, so that a run is resumed only with the plan of
 	// its first attempt. If it is "", the objective of Spec applies.
 	Objective string
-	// Cautions are warnings of a package with its own specification, such as noise that drowns the signal. They
-	// are about public numbers. Warnings returns them before its own.
+	// Cautions are warnings that a package such as algorithms/cluster adds, for example about noise that drowns
+	// the signal. They depend on public numbers alone. Warnings returns them first.
 	Cautions []string
 
 	// Spec and the fields after it are used by batch and online algorithms.
@@ -250,16 +250,16 @@ type Plan struct {
 	Schedule Schedule
 	Work     Work
 	Aim      Aim
-	// ModelNoise is the root mean square norm of the noise that reaches the model, without projections. If it
-	// is 0, the norm of Noise applies.
+	// ModelNoise is the root mean square norm of the noise in the model, computed as if nothing were
+	// projected. If it is 0, the norm of Noise is used.
 	ModelNoise float64
 
 	// Utility is the proved utility bound. It is the zero value if no theorem gives a bound.
 	Utility Utility
 
-	// Regret bounds the regret for convex losses, in expectation over the noise. The regret is the sum over the
-	// updates of the losses at the iterates, minus the sum at any fixed w of C. The loss of an update is the
-	// mean over its pairs plus alpha/2 ||w||^2. Regret is 0 if no bound is known.
+	// Regret bounds the regret for convex losses, in expectation over the noise. The regret is the sum of the
+	// losses of all updates, each at its iterate, minus the sum of these losses at any fixed w in C. The loss
+	// of an update is the mean over its pairs plus alpha/2 ||w||^2. Regret is 0 if no bound is known.
 	Regret float64
 	// own holds data that the algorithm needs for its training: a *MomentsPlan or a *streamRule.
 	own any

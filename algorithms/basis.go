@@ -21,10 +21,9 @@ const (
 	mostCurved = 1 << 27
 )
 
-// ChooseBasis returns the basis for a schema that leaves the basis to the training, and the reason for the choice. It
-// is a function of public numbers. n is the number of records, or persons, to train with. rows is the largest number of
-// rows that they have in total. dim returns the number of features d' with a basis. Its ok is false if there are too
-// many features.
+// ChooseBasis chooses the basis if the schema does not name one, and returns the reason. It uses public numbers only. n
+// is the number of records, or persons, to train with. rows is the largest number of rows that they have in total. dim
+// returns the number d of features that a basis makes, and ok = false if there are too many features.
 func ChooseBasis(n, rows int, b privacy.Budget, dim func(basis string) (d int, ok bool)) (basis, reason string) {
 	if b.Delta == 0 {
 		return noBasis, "the rule for bases was measured for delta > 0 only"

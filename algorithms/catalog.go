@@ -50,7 +50,7 @@ func ByName(name string) (Algorithm, error) {
 // StreamCatalog returns every online algorithm with its default options.
 func StreamCatalog() []Stream { return []Stream{OnPairStrC{}, OnPairC{}, DPFTRL{}, OnGIGA{}} }
 
-// DefaultStream returns the online algorithm of a mode if the user names none.
+// DefaultStream returns the online algorithm that a mode uses if the user names none.
 func DefaultStream(m Mode) Stream {
 	if m == NonPrivate {
 		return OnGIGA{}

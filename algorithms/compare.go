@@ -46,9 +46,9 @@ type Compared struct {
 	// projection.
 	Noise         float64 `json:"model_noise"`
 	NoiseToRadius float64 `json:"noise_to_radius"`
-	// NoiseToReach is Noise divided by the distance that the model can move from its start. The distance is G
-	// times the sum of the step sizes, or half of that for an average iterate, and at most what the domain
-	// allows. Little noise is not an advantage for a model that cannot move.
+	// NoiseToReach is Noise divided by the distance that the model can move from its start. This distance is
+	// G times the sum of the step sizes (half of that if an average iterate is released), but at most what
+	// the domain allows. Noise alone would favour a model that hardly moves.
 	NoiseToReach float64 `json:"noise_to_reach"`
 	TotalStep    float64 `json:"path"`
 	// Sums is the number of gradient sums that are evaluated. Pairs is the number of ordered pairs in these

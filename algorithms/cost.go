@@ -34,7 +34,7 @@ type Work struct {
 	Bytes     float64 // bytes of memory besides the kernel's
 }
 
-// Sums describes a number of gradient sums over the same pairs.
+// Sums stands for several gradient sums over the same pairs: Times is their number.
 type Sums struct {
 	Times int
 	Pairs engine.Pairs
@@ -151,7 +151,7 @@ func (p *Plan) seconds() float64 {
 	return p.SecondsBy(p.Spec.Kernel)
 }
 
-// SecondsBy returns the estimate of Seconds without rounding, for another kernel of the same problem.
+// SecondsBy is like Seconds, but without rounding and for the given kernel of the same problem.
 func (p *Plan) SecondsBy(kernel engine.Kernel) float64 {
 	problem := kernel.Problem()
 	gradient := (nsUnknownPair + nsPassFeature*float64(problem.D)) * 1e-9

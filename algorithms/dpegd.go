@@ -19,10 +19,10 @@ type DPEGD struct {
 	// Steps is the upper limit of T_i, the number of steps of epoch i: T_i is min(|D_i|, Steps). If Steps
 	// is 0, T_i is |D_i| as in the paper, which costs |D_i| passes over part i.
 	Steps int
-	// StepSize is eta; epoch i makes steps of size 4^-i eta. If it is 0, the public rule ||C||/G min(4/sqrt n,
-	// mu/sqrt d) applies, where mu is the mu of the budget. The step size is then at most 8/(L~+alpha). In
-	// Paper mode, 0 means the rule of Theorem 3: epsilon/sqrt(d ln(1/delta)), or epsilon/d for delta = 0, takes
-	// the place of mu/sqrt d.
+	// StepSize is eta: epoch i makes steps of size 4^-i eta. If StepSize is 0, the public rule is eta = ||C||/G
+	// min(4/sqrt n, mu/sqrt d), but at most 8/(L~+alpha). Here mu is the mu of the budget. In Paper mode, the
+	// rule is from Theorem 3: eta = ||C||/G min(4/sqrt n, p), where p is epsilon/sqrt(d ln(1/delta)), or
+	// epsilon/d if delta = 0.
 	StepSize float64
 }
 

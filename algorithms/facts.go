@@ -13,8 +13,8 @@ import (
 	"dyad/privacy"
 )
 
-// Facts holds the description of a plan in the order of its report: named values for programs, and lines of
-// text for people that state these values. All of them are public. The zero value is empty.
+// Facts holds the description of a plan in the order of its report. It has named values for programs, and
+// lines of text that state these values for people. All of them are public. The zero value is empty.
 type Facts struct {
 	values []fact
 	lines  [][2]string // labels and texts

@@ -27,7 +27,7 @@ type Job struct {
 	// OwnNoise is true if Train draws noise that its session does not see. An attempt that fails by itself is
 	// then treated as if it had drawn noise, and no checkpoints are kept.
 	OwnNoise bool
-	// Records returns a hash of the records in their order, as checkpoints of the given format store it.
+	// Records returns the hash of the records, in their order, that a checkpoint of the given format stores.
 	Records func(ctx context.Context, format string) (string, error)
 	// Train trains the model and returns its weights. Only Execute passes these weights on.
 	Train func(ctx context.Context, s privacy.Session, t Tracker) (weights []float64, err error)
@@ -36,9 +36,9 @@ type Job struct {
 // Shelf stores the result of a run on private data while the ledger records its release, so that no crash loses
 // a result that was charged.
 //
-// A stored result is as private as a checkpoint until the ledger names it or Execute has returned the same
-// result: only its owner can read it, and no program uses it. The ledger names the result of one attempt at a
-// run. The results of the other attempts are dropped, or removed by whoever finds them
+// At first, a stored result is as private as a checkpoint: only its owner can read it, and no program uses
+// it. This ends when the ledger names the result or Execute has returned the same result. The ledger names
+// the result of one attempt at a run. Results of other attempts are dropped, or removed by whoever finds them
 // (ledger.Ledger.Released).
 type Shelf interface {
 	// Keep stores a result durably and returns the entry that the ledger records about it. If Keep fails it
@@ -66,11 +66,11 @@ type Result struct {
 //  4. The ledger durably records that the run released its result, and the entry of the stored result.
 //  5. Execute returns the weights, which may be used from then on.
 //
-// Weights are used only after step 5, or by somebody who finds the digest of the stored weights in the ledger.
-// So a run whose ledger entry lacks the line of step 4 released nothing: no observer saw the noise that it
-// drew, whatever stopped the run. Ledger.Resume is sound for this reason, and Charge.Resumable promises it. If
-// step 4 fails, Execute drops the weights and returns the error. If the ledger nevertheless names the stored
-// result, the result stays, and ChargedError.Kept holds its entry.
+// The weights are used only after step 5, or by somebody who finds their digest in the ledger. So if the
+// ledger has no line of step 4 for a run, the run released nothing: no observer saw its noise, whatever
+// stopped the run. This makes Ledger.Resume sound, and Charge.Resumable promises it. If step 4 fails, Execute
+// drops the weights and returns the error. If the ledger nevertheless names the stored result, the result
+// stays, and ChargedError.Kept holds its entry.
 //
 // If the weights are not finite, the algorithm failed.
 //

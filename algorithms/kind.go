@@ -12,12 +12,13 @@ import (
 )
 
 // Kind is a kind of run that releases statistics of records instead of a model. An implementation describes its
-// releases as rows of a plan and computes their exact values. PlanKind derives noise, guarantee, charge, record,
-// session and audit from the rows. A Kind never sees a session, so its report can only depend on released values.
+// releases as rows of a plan and computes their exact values. The rows determine noise, guarantee, charge,
+// record, session and audit of a run. A Kind never sees a session, so its report can only depend on released
+// values.
 //
 // A Kind is a struct whose fields, exported or not, are bools, ints, float64s, strings, or structs of these types. The
-// objective of its plan names all fields, and a resumed run is compared with its first attempt by this objective.
-// PlanKind refuses other types, such as pointers, slices and funcs.
+// objective of its plan lists all fields, so that a resumed run can be compared with its first attempt. PlanKind
+// refuses other types, such as pointers, slices and funcs.
 type Kind interface {
 	// Info describes the kind by the fields Name, Title and Released.
 	Info() Info
@@ -37,7 +38,7 @@ type Kind interface {
 	Figures(s KindShape, rows Releases, released [][]float64) Facts
 }
 
-// KindShape holds the public numbers of a run of a Kind.
+// KindShape holds the public numbers from which PlanKind plans a run.
 type KindShape struct {
 	Records, Features int // the numbers n and d, at least 1
 	PersonRows        int // largest number of rows of a person; 0 if a record is a row
@@ -163,8 +164,8 @@ func (p *KindPlan) release(ctx context.Context, r *engine.Records, s privacy.Ses
 	return flat, nil
 }
 
-// Job returns the job that runs the plan on the records. Released numbers leave the job only in its result, so
-// that a run can be resumed.
+// Job returns the job that runs the plan on the records. A run of the job can be resumed, because released
+// numbers leave the job only in its result.
 func (p *KindPlan) Job(r *engine.Records) Job {
 	return Job{Plan: &p.Plan, Withholds: true, Train: func(ctx context.Context, s privacy.Session, t Tracker) ([]float64, error) {
 		return p.release(ctx, r, s, t)

@@ -116,17 +116,17 @@ type PairMoments struct {
 	Noise, OfCount float64   // standard deviations of the noise of a coordinate and of Similar
 }
 
-// PairMetric returns the metric computed from released moments of pairs, in isometric coordinates. It is the
-// matrix of Koestinger et al. 2012,
+// PairMetric computes a metric from released moments of pairs and returns it in isometric coordinates. It is
+// the matrix of Koestinger et al. 2012,
 //
 //	M = (inv(Sigma_S) - inv(Sigma_D))+,
 //
-// where Sigma_S and Sigma_D are the second moments of similar and of dissimilar pairs. Their difference is set
-// to 0 where it does not exceed its noise. The matrix is mixed with the root of its diagonal and the identity,
-// as in moment-metric. The mean squared distance of all pairs is 1. Let p be the share of similar pairs, C = p
-// Sigma_S + q Sigma_D, and e the eigenvalues of C^(-1/2) (Sigma_D - Sigma_S) C^(-1/2). Then M is C^(-1/2) f(e)
-// C^(-1/2) with f(e) = 1/(1 - q e) - 1/(1 + p e), and the plus keeps the eigenvalues e > 0. The result is
-// post-processing (docs/theory.md#pair-moments).
+// where Sigma_S and Sigma_D are the second moments of similar and of dissimilar pairs. Parts of their
+// difference that do not exceed their noise are set to 0. M is mixed with the root of its diagonal and the
+// identity, as in moment-metric. The mean squared distance of all pairs is 1. Let p be the share of similar
+// pairs, q = 1 - p, C = p Sigma_S + q Sigma_D, and e the eigenvalues of C^(-1/2) (Sigma_D - Sigma_S) C^(-1/2).
+// Then M is C^(-1/2) f(e) C^(-1/2) with f(e) = 1/(1 - q e) - 1/(1 + p e), and the plus keeps the eigenvalues e
+// > 0. The result is post-processing (docs/theory.md#pair-moments).
 func PairMetric(m PairMoments) []float64 {
 	if !(m.Noise+m.OfCount < largestNoise) {
 		return multipleOfIdentity(m.Dim, 1)

@@ -378,9 +378,9 @@ func (m *MomentsPlan) pairWeights(products []engine.Product, second []float64, n
 	return by, weights
 }
 
-// Chosen splits a result of Train into two parts. The first part, places, has the index of each chosen pair in the
-// list of candidates. The second part, rest, has the remaining numbers. The slice places is empty if the rule makes
-// no choice, and nil if there are no candidates.
+// Chosen splits a result of Train. Its first numbers become places: the indices of the chosen pairs in the list of
+// candidates. All other numbers become rest. If the rule makes no choice, places is empty. If there are no
+// candidates, places is nil.
 func (m *MomentsPlan) Chosen(all []float64) (places []int, rest []float64) {
 	switch {
 	case m != nil && m.NoPairs != "":

@@ -4,14 +4,14 @@ import (
 	"dyad/engine"
 )
 
-// Moments is a private linear discriminant: class moments are released once, and the model is computed from
-// them. Let x~ = clip(x - c, R) for a released or public centre c. Let b = 2 p - 1 for the released or declared
-// share p of positives. Then
+// Moments is a private linear discriminant. It releases class moments once and computes the model from them.
+// The centre c is released or public, and x~ = clip(x - c, R). The share p of positives is released or
+// declared, and b = 2 p - 1. Then
 //
 //	v = sum (y - b) x~,   M = sum x~ x~^T,   w = (Xi + lambda I)^-1 v, scaled to norm r
 //
-// where Xi is M with eigenvalues that were cleaned of noise. b may be shrunk towards 0 if its noise is large
-// (moments_filter.go, momentsOffset). Without noise w minimises the least-squares loss (w.(x - x') - (y -
+// where Xi is M after its eigenvalues were cleaned of noise. If b has large noise, it may be shrunk towards 0
+// (moments_filter.go, momentsOffset). Without noise, w minimises the least-squares loss (w.(x - x') - (y -
 // y')/2)^2 over all pairs of clipped records, with a ridge (docs/theory.md#least-squares-auc). Scores w.x
 // order records as the scores of other algorithms do. Labels may be grades. The loss is then the least-squares
 // loss of the differences of grades.
@@ -38,10 +38,10 @@ type Moments struct {
 	CountShare, CentreShare, SecondShare float64
 	// ClipRadius is R, at most twice the norm bound of records. If it is 0, the public rule applies.
 	ClipRadius float64
-	// Ridge is the factor m of one summand of the ridge lambda. This summand is m s sqrt(d) for full second
-	// moments, and m s for diagonal second moments. Here s is the standard deviation of the noise of one
-	// diagonal entry. If Ridge is 0, the public rule applies. An L2 term alpha/2 ||w||^2 of the objective adds
-	// n alpha/4 to lambda.
+	// Ridge sets one summand of the ridge lambda: Ridge s sqrt(d) for full second moments, and Ridge s for
+	// diagonal second moments. The number s is the standard deviation of the noise of a diagonal entry. If
+	// Ridge is 0, the public rule applies. An L2 term alpha/2 ||w||^2 of the objective adds n alpha/4 to
+	// lambda.
 	Ridge float64
 	// Centre is a public centre: d numbers within the norm bound, or a single 0 for the origin. It must not
 	// come from the data. If it is nil, the public rule decides between a released centre and the origin.
@@ -66,10 +66,10 @@ type Moments struct {
 	// of k features has k(k+1)/2 numbers, the lower triangle by rows, computed from the released values. A nil Blocks
 	// appends nothing. See docs/theory.md#curve-bands.
 	Blocks []int
-	// Lines holds d numbers. In each block, the numbers are weights of the features of the block that form a
-	// straight line, and at least one of the weights is not 0. The part of the model that no line explains is then
-	// shrunk according to its size relative to its noise. Lines needs full second moments of up to 512 features. A
-	// nil Lines shrinks nothing. See docs/theory.md#bends.
+	// Lines holds d numbers. In each block, the features times their numbers add up to a straight line, and at
+	// least one of the numbers is not 0. The part of the model that no line explains is then shrunk according to
+	// its size relative to its noise. Lines needs full second moments of up to 512 features. A nil Lines shrinks
+	// nothing. See docs/theory.md#bends.
 	Lines []float64
 }
 
@@ -133,14 +133,14 @@ type MomentsPlan struct {
 	// records, and StepNoise the noise of an entry of the gradient of a step.
 	SumNoise, SecondNoise, CountNoise, CentreNoise, StepNoise float64
 
-	// Group is the number of records of the largest part of the query groups. Records are compared only within parts
-	// (engine.Together). All sums are then over pairs within parts, and there is one pass with one release. Group is 0
-	// without query groups.
+	// Group is the number of records of the largest part into which query groups are cut. Records are compared only
+	// within parts (engine.Together). All sums are then over pairs within parts, and there is one pass with one
+	// release. Group is 0 without query groups.
 	Group int
 
-	// Pairs is the private choice of interactions that precedes these releases. It is nil if there is none.
+	// Pairs plans the private choice of interactions, which comes before the other releases; nil if there is none.
 	Pairs *PairsPlan
-	// NoPairs is the reason why the rule makes no choice although the schema asks for one.
+	// NoPairs is the reason why no interactions are chosen although the schema asks for a choice.
 	NoPairs string
 
 	// Gradients is the number of mean gradients of the loss that are released after the moments. GradientNoise

@@ -9,16 +9,16 @@ import (
 	"dyad/privacy"
 )
 
-// MomentsDescent trains an explicit pairwise loss of scores in a few noisy gradients. It starts at the model of
-// Moments and takes damped Newton-like steps with the curvature of the released second moments. Let x^ = clip(x
-// - c, R) X/R be the records of Moments scaled back to the norm bound X. Then
+// MomentsDescent minimises an explicit pairwise loss of scores with a few noisy gradients. It starts at the
+// model of Moments and takes damped Newton-like steps. The released second moments give the curvature. Let x^ =
+// clip(x - c, R) X/R be the records of Moments scaled back to the norm bound X. Then
 //
 //	w_0: the direction of Moments, with the length that minimises the loss (marginModel)
 //	w_t = Pi_C[w_(t-1) - (H_t + alpha I + lambda_t I)^-1 (g_t + alpha w_(t-1))],  t = 1..K
 //
-// where g_t is the mean gradient of the loss over all pairs of x^ with noise. H_t is a multiple of the cleaned
-// second moments, and lambda_t is computed from the noise of g_t (dampedStep). Differences x^ - x^' do not
-// depend on the centre. So scores w.x order records as w.x^ does, except for the effect of clipping.
+// where g_t is the mean gradient of the loss over all pairs of x^, plus noise. H_t is a multiple of the
+// cleaned second moments, and lambda_t is computed from the noise of g_t (dampedStep). Differences x^ - x^' do
+// not depend on the centre. So scores w.x order records as w.x^ does, except for the effect of clipping.
 //
 // In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record, by the exact composition of
 // Gaussian releases. If delta is 0 it is epsilon-DP, by K-norm noise (docs/theory.md#moments-descent). The

@@ -41,9 +41,9 @@ func TakesNetworks(a Algorithm) error {
 		"records, subsampled-descent", a.Info().Name)
 }
 
-// StartOf describes the origin of the start of a network, for the guarantee and for checkpoints. The start is drawn
-// from a public seed, or it consists of the weights of a model that was trained on public data or has a guarantee
-// of its own.
+// StartOf tells where the start of a network comes from, for the guarantee and for checkpoints. The start is drawn
+// from a public seed, or it is the weights of a model. This model was trained on public data or has a guarantee of
+// its own.
 func StartOf(seed uint64, weights []float64, dataID string, g privacy.Guarantee) string {
 	if weights == nil {
 		return fmt.Sprintf("public start of seed %d", seed)

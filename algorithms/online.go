@@ -21,11 +21,11 @@ type Reading int
 
 // These are the readings.
 const (
-	// NoiseFedBack selects reading B, in which the noisy version of the iterate overwrites the iterate
-	// (line 13). Given the past, each update releases one gradient. The reading needs neither smoothness
-	// nor convexity. The number of records need not be known, only a maximum.
+	// NoiseFedBack is reading B: in line 13 of the algorithm, the noisy iterate overwrites the iterate.
+	// Given the past, each update releases one gradient. The loss need not be smooth or convex. The
+	// number of records need not be known, only a maximum.
 	NoiseFedBack Reading = iota
-	// SecretState selects reading A, which is the subject of Lemma 4. The noiseless iterate stays secret, and
+	// SecretState is reading A, for which the paper has Lemma 4. The noiseless iterate stays secret, and
 	// noisy copies of the iterate are released. The number of records is fixed.
 	SecretState
 )
@@ -43,7 +43,7 @@ type StreamOptions struct {
 	// Horizon is the public maximum n of the number of records, at least 2. The privacy cost of n records is
 	// charged at the start.
 	Horizon int
-	// Batch is the number of new records per update and release. If it is 0, 1 applies.
+	// Batch is the number of new records per update and release. The value 0 means 1.
 	Batch int
 	// Buffer is the number s of earlier records with which a new record is paired. If it is 0, a new record is
 	// paired with all earlier records.

@@ -60,8 +60,8 @@ func (p *Plan) event() account.StreamEvent {
 	return e
 }
 
-// Position returns the values that the ledger keeps of a stream (ledger.RunLock): the number of releases, and a
-// hash of the published part of the last release, which is its iterate and the average.
+// Position returns what the ledger keeps about a stream (ledger.RunLock): the number of releases, and a hash of
+// the iterate and the average that the last release published.
 func (s *StreamState) Position() ledger.StreamPosition {
 	return streamPosition(s.Updates, s.Released, s.Played)
 }

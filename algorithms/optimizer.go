@@ -163,9 +163,9 @@ type Steps struct {
 	variance      float64   // variance of the noise in a coordinate of a gradient, a public number
 }
 
-// Steps prepares count steps of size eta for a trainer of another package, and returns the state before the first
-// step. length is the number of parameters. noise is the mechanism of the gradients; nil means no noise. name is the
-// trainer's name, for errors. The last iterate is the result, so a Tail is refused.
+// Steps returns the state before the first step, for a trainer of another package. length is the number of
+// parameters, count the number of steps, eta the step size, and noise the mechanism of the gradients (nil means no
+// noise). name is the trainer's name, for errors. Tail must be 0, because the last iterate is the result.
 func (o Optimizer) Steps(name string, length, count int, eta float64, noise privacy.Mechanism) (*Steps, error) {
 	if err := o.Check(name); err != nil {
 		return nil, err

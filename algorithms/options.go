@@ -98,8 +98,8 @@ func takers(field string) string {
 }
 
 // With returns the choice with the options that the user set. The rule may have chosen a number of steps along
-// with the algorithm. If the user sets a schedule, it replaces this number. The steps need second moments, so
-// they are dropped if the user asks for none.
+// with the algorithm. Unless the user sets Steps, With sets this number to 0 if the user sets StepSize or
+// TotalStep, or selects no second moments, because steps need second moments.
 func (c Choice) With(options ...Option) (Choice, error) {
 	set := func(field string) (value any) {
 		for _, o := range options {

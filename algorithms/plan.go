@@ -72,10 +72,10 @@ func (p *Plan) account(theorem string, rows ...Release) error {
 		p.words(theorem, p.Spec.constants()), rows)
 }
 
-// PromiseOneRecord fills in Releases and Guarantee of a plan in Certified mode, for replacing one record or
-// person. The plan releases a value the given number of times, each time with noise. The certificate bounds
-// the sensitivity of the value. The guarantee has the wording of the catalogue's algorithms.
-// PromiseOneRecord is for algorithms of other packages.
+// PromiseOneRecord sets Releases and Guarantee of a plan in Certified mode, for algorithms of other
+// packages. The guarantee is for replacing one record or person, and has the wording of the catalogue's
+// algorithms. The plan releases a value with noise, as often as the argument times states. c bounds the
+// sensitivity of this value.
 func (p *Plan) PromiseOneRecord(c privacy.Certificate, noise privacy.Mechanism, times int) error {
 	return p.account("", p.Spec.release(c, noise, times))
 }
@@ -110,8 +110,8 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	return g
 }
 
-// Promise fills in Releases and Guarantee. The guarantee is g with the privacy parameters of the composed
-// releases at the budget b. If g has no derivation, the derivation is the certificate's. Promise also adds the
+// Promise sets Releases and Guarantee. The guarantee is g with the privacy parameters of the composed releases
+// at the budget b. If g has no derivation, Promise uses the certificate's derivation. It also adds the
 // assumptions and warnings that follow from a budget for n units and from the provenance of the records.
 func (p *Plan) Promise(b privacy.Budget, n int, from Provenance, g privacy.Guarantee, rows Releases) (err error) {
 	p.Releases, p.Spec.Budget = rows, b

@@ -18,10 +18,10 @@ type ProjectedGradient struct {
 	StepSize float64 `within:"[0,)" called:"step size"`
 	// Plain switches acceleration off.
 	Plain bool `flag:"-"`
-	// Ridge is the factor c of the weight c/n of the L2 term of linear scores, which applies if the user gives
-	// no weight. If Ridge is 0, 3 applies. Pairs of different classes have twice the differences of labels and
-	// of records, so near w = 0 the weight 4/n equals the ridge of scikit-learn's LogisticRegression with C =
-	// 1. bench/results/baseline-summary.csv compares the AUCs: they are at most 0.0016 below those with C = 1.
+	// Ridge is the c of the default weight c/n of the L2 term of linear scores. If Ridge is 0, c is 3. In
+	// pairs of different classes, the labels and the records differ by twice as much, so near w = 0 the weight
+	// 4/n equals the ridge of scikit-learn's LogisticRegression with C = 1. The AUCs are at most 0.0016 below
+	// those with C = 1 (bench/results/baseline-summary.csv).
 	Ridge float64 `within:"[0,)" called:"ridge factor"`
 }
 

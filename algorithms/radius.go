@@ -13,15 +13,15 @@ import (
 //
 //	r = min(10, r_2, max(0.01, 0.05 (q/50)^2)),   q = n mu / sqrt(d),
 //
-// with mu = noiseMu of the budget. r_2 is the largest radius at which phi is at most twice as steep at half of
-// the largest margin, 4 r, as at 0: |phi'(-2 r)| <= 2 |phi'(0)|. AUC does not change when w is scaled, and the
-// replace-one diameter of a pair gradient falls with r (Dg = 4 sigm(4r) for the AUC loss). So where noise
-// dominates (small q) a small radius has no disadvantage and is better. Where noise does not dominate, a larger
-// radius lets the model leave the direction of the difference of the class means. Noise grows with the steepest
-// slope and signal with the slope at 0, so r_2 bounds the cost of the radius. The quotient of the two slopes is
-// 3 for the square loss and its hinge, whose r_2 is 1/2, and 4 for the exponential loss, whose r_2 is (ln 2)/2.
-// The logistic loss never reaches r_2, as its quotient is at most 2; the hinge has no r_2. The sweeps behind
-// the numbers are in bench/results/radius-*.csv.
+// with mu = noiseMu of the budget. r_2 is the largest radius r with |phi'(-2 r)| <= 2 |phi'(0)|. The largest
+// margin is 4 r, so at half of this margin phi is at most twice as steep as at 0. AUC does not change when w is
+// scaled, and the replace-one diameter of a pair gradient falls with r (Dg = 4 sigm(4r) for the AUC loss). So
+// where noise dominates (small q) a small radius has no disadvantage and is better. Where noise does not
+// dominate, a larger radius lets the model leave the direction of the difference of the class means. Noise
+// grows with the steepest slope and signal with the slope at 0, so r_2 bounds the cost of the radius. The
+// quotient of the two slopes is 3 for the square loss and its hinge, whose r_2 is 1/2, and 4 for the
+// exponential loss, whose r_2 is (ln 2)/2. The logistic loss never reaches r_2, as its quotient is at most 2;
+// the hinge has no r_2. The sweeps behind the numbers are in bench/results/radius-*.csv.
 //
 // Paper mode uses the radius of the papers, 1: [Xue21] Example 2 has ||w|| <= 1.
 //

@@ -18,8 +18,8 @@ const (
 )
 
 // Record returns the plan as JSON, for model files. It has the public numbers from which somebody else can recompute
-// the certificates, the noise and the guarantee (docs/theory.md#checked-models). The ledger's charge has its
-// RecordHash. The record is the same in every attempt at a run.
+// the certificates, the noise and the guarantee (docs/theory.md#checked-models). The charge in the ledger has the
+// RecordHash of the record. The record is the same in every attempt at a run.
 func (p *Plan) Record() (json.RawMessage, error) {
 	rows := make([]Releases, len(p.Releases))
 	for i := range rows {

@@ -18,8 +18,8 @@ type Release struct {
 	Share       float64 // share of mu^2, or of epsilon for delta = 0, of each release
 	Certificate privacy.Certificate
 	Noise       privacy.Mechanism
-	// Part is the number of the row, starting at 1, if the row belongs to a sequence of rows that read disjoint
-	// parts of the records. It is 0 for all other rows.
+	// Part numbers the rows that read disjoint parts of the records, starting at 1. Each of these rows reads
+	// its own part. Part is 0 for all other rows.
 	Part int
 	// Cost is the privacy cost of each release, if Certificate and Noise do not determine it. Examples are exact
 	// releases, messages of users, and the choice and the runs of a search. It is nil for other rows.
@@ -44,8 +44,8 @@ func (r Release) Deviation() float64 {
 // follow from the rows.
 type Releases []Release
 
-// Calibrate sets the noise of releases that are each made once, so that together they spend the budget according to
-// their shares (privacy.CalibrateShares).
+// Calibrate sets the noise of every release. Together, the releases spend the budget according to their shares
+// (privacy.CalibrateShares). Each release is made once.
 func (r Releases) Calibrate(b privacy.Budget) error {
 	certificates, shares := make([]privacy.Certificate, len(r)), make([]float64, len(r))
 	for i, x := range r {
@@ -105,8 +105,8 @@ func (r Releases) main() (x Release) {
 	return parts[slices.IndexFunc(parts, func(x Release) bool { return cost(x) >= worst*(1-1e-9) })]
 }
 
-// Of returns the releases with a prefix before their names, so that they can be used in a plan that also
-// has other rows.
+// Of returns a copy of the releases in which each name begins with `what`. So a plan can have other
+// releases besides these.
 func (r Releases) Of(what string) Releases {
 	r = slices.Clone(r)
 	for i := range r {
@@ -144,8 +144,8 @@ func (p *Plan) Certificate() privacy.Certificate { return p.Releases.main().Cert
 // Noise returns the noise of the release that Certificate is about. It is nil if the plan has no noise.
 func (p *Plan) Noise() privacy.Mechanism { return p.Releases.main().Noise }
 
-// PromiseNothing fills in the rows and the empty guarantee of a plan without noise. reveals is the warning about the
-// information in the release.
+// PromiseNothing sets the release of a plan without noise, and a guarantee that promises nothing. The text `reveals`
+// warns about what the release reveals.
 func (p *Plan) PromiseNothing(released, reveals string) {
 	p.Releases, p.Guarantee = Releases{{Name: released, Cost: account.NonPrivateEvent{}}}, NoGuarantee(released, reveals)
 }

@@ -187,7 +187,7 @@ type Report struct {
 	Guarantee privacy.Guarantee
 }
 
-// Report returns the facts of p, its releases as events, and its guarantee.
+// Report returns a description of the plan p: its facts, its releases as events, and its guarantee.
 func (p *Plan) Report() Report {
 	r := Report{Facts: p.Facts, Guarantee: p.Guarantee}
 	if len(p.Facts.values) == 0 && p.Spec.Kernel != nil {

@@ -39,9 +39,9 @@ type Options struct {
 	// weights. The ledger then has only the digest of the bits of the weights. Shelf is not used on public
 	// data.
 	Shelf Shelf
-	// Team is the team that computes the sums of Run. This process is rank 0 of the team. If Team is nil, this
-	// process computes the sums alone. With a team, the records of Run are the share of rank 0, and the caller
-	// is responsible for Agree and Serve.
+	// Team computes the sums of Run, and this process is its rank 0. If Team is nil, this process computes the
+	// sums alone. With a team, Run gets the records of rank 0, and the caller must see to the calls of Agree
+	// and Serve.
 	Team *team.Leader
 	// Charged, if not nil, is called with the id of the run when its charge is durable.
 	Charged func(run string)

@@ -16,8 +16,8 @@ import (
 // replacement (account.WithoutReplacementEvent). It covers every iterate.
 type SubsampledDescent struct {
 	descends
-	// BatchRecords is the batch size m. If it is 0, the public rule n min(1/2, 2 mu/sqrt(T)) applies, but at
-	// least 2. With this size the noise is about one sensitivity of a step, where amplification begins.
+	// BatchRecords is the batch size m. If it is 0, the public rule is m = n min(1/2, 2 mu/sqrt(T)), but at
+	// least 2. The noise is then about the sensitivity of a step. At this noise, amplification begins.
 	BatchRecords int
 	// Steps, StepSize and TotalStep have the same meaning as in GradientPerturbation.
 	Steps               int

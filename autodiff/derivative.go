@@ -4,10 +4,10 @@ import "math"
 
 // Derivative returns phi'(u). It is exact with three exceptions. A mask has derivative 0. Abs, Max and Min take
 // one of their one-sided derivatives at a kink. The factors 2/sqrt(pi) of Erf and 1/sqrt(2 pi) of NormCDF are
-// rounded to float64. If several of Abs, Max, Min and Where change branch at one point, all of them take the
+// rounded to float64. If several of Abs, Max, Min and Where change branch at one point, all of them use the
 // same side of the point. On this side u is larger, or the term that is compared with a constant is larger. So
-// the kinks of abs(u) + log1p(exp(-2*abs(u))) cancel, and phi' is never a mixture of both sides. The exception
-// is a phi' that is not defined on this side: each operation then keeps a side of its own.
+// phi' is never a mixture of both sides, and the kinks of abs(u) + log1p(exp(-2*abs(u))) cancel. But if phi' is
+// not defined on this side, each operation chooses its side alone.
 func (e Expr) Derivative() Expr {
 	d, ties := e.derivative(true)
 	for _, u := range ties {

@@ -163,36 +163,36 @@ type QueryBounds struct {
 	// Sum bounds ||computed - exact||_2 of a gradient, or of Moments.Sum. The bound holds for every
 	// data set within Bounds and every w in the ball of radius Problem.Radius. The exact gradient
 	// is the sum in real arithmetic for the stored (float64) records and w. The exact moments are
-	// the sums in real arithmetic of t, a and x~ as computed. Sum is +Inf if the kernel does not
+	// the sums in real arithmetic of the computed t, a and x~. Sum is +Inf if the kernel does not
 	// answer the query. Certificates use Sum as docs/theory.md#roundoff describes.
 	//
-	// For a loss with Constants.Smoothness = +Inf, the distance to the exact gradient is not small, because a
-	// rounded margin near a kink can give another slope. "Exact" then means a sum in real arithmetic of terms g(w;
-	// z, z') with two properties. First, a term depends only on the two records, their places in the data set and
-	// w. Second, a term obeys Constants: ||g|| <= Lipschitz, and replacing one record of a pair moves g by at most
-	// PairDiameter. To give the terms these properties, a backend clamps each slope to the bounds of phi'. It
-	// computes the slope of a pair from this pair alone, bit for bit. The other pairs in the same block, list,
-	// vector or chunk do not influence the slope (Scalar.Slopes, docs/theory.md#kinks). These properties suffice
-	// for a certificate of one gradient (privacy.MeanGradient), because the sums of two neighbouring data sets at
-	// the same w differ only in the terms of one record. They do not suffice for a certificate of a recursion,
-	// which compares gradients at different w and needs a finite Smoothness. Certificates of recursions refuse
-	// +Inf.
+	// For a loss with Constants.Smoothness = +Inf, the distance to the exact gradient is not small, because
+	// rounding a margin near a kink can change the slope of its pair. "Exact" then means a sum in real arithmetic
+	// of terms g(w; z, z') with two properties. First, a term depends only on the two records, their places in the
+	// data set and w. Second, a term obeys Constants: ||g|| <= Lipschitz, and replacing one record of a pair moves
+	// g by at most PairDiameter. To give the terms these properties, a backend clamps each slope to the bounds of
+	// phi'. It computes the slope of a pair from this pair alone, bit for bit. The other pairs in the same block,
+	// list, vector or chunk do not influence the slope (Scalar.Slopes, docs/theory.md#kinks). These properties
+	// suffice for a certificate of one gradient (privacy.MeanGradient), because the sums of two neighbouring data
+	// sets at the same w differ only in the terms of one record. They do not suffice for a certificate of a
+	// recursion, which compares gradients at different w and needs a finite Smoothness. Certificates of recursions
+	// refuse +Inf.
 	Sum float64
 	// Neighbour bounds how much one record changes the error of a gradient. It is 0 if Sum is the
-	// only known bound (see OneRecord). The sensitivity of one gradient needs this bound only.
-	// Neighbour can be far smaller than Sum, because the errors of pairs without the record cancel
-	// if they do not depend on the record (docs/theory.md#neighbour-roundoff). It does not suffice
-	// for a recursion, because certificates of recursions compare with exact steps.
+	// only known bound (see OneRecord). Neighbour suffices for the sensitivity of one gradient. It
+	// can be far smaller than Sum, because the errors of pairs without the record cancel if they
+	// do not depend on the record (docs/theory.md#neighbour-roundoff). A recursion needs Sum,
+	// because its certificate compares with exact steps.
 	//
-	// Neighbour is a number r with the following property. Let ||w|| be at most
-	// Problem.Radius, and let the data sets D and D' within Bounds differ in one record,
-	// which has the same place in D and in D'. Then the computed gradient satisfies
+	// Let r be Neighbour, let ||w|| be at most Problem.Radius, and let the data sets D
+	// and D' within Bounds differ in one record, which has the same place in D and in D'.
+	// Then the computed gradient satisfies
 	//
 	//	||(computed(D) - computed(D')) - (S(D) - S(D'))||_2 <= 2 r
 	//
-	// where S is the exact sum, or another sum of terms with the properties that Sum
-	// states for losses that are not smooth. Each of these terms depends only on its own
-	// two records, their places and w, and obeys Constants.
+	// where S is the exact sum. For a loss that is not smooth, S is the sum of the terms
+	// g that Sum describes. Each term depends only on its own two records, their places
+	// and w, and obeys Constants.
 	Neighbour float64
 	// Positives and Second bound the errors of Moments.Positives and Moments.Second, as
 	// Sum bounds the error of Moments.Sum.

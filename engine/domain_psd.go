@@ -43,7 +43,7 @@ func (c PSDBall) Start() []float64 {
 	return w
 }
 
-// StartNorm returns B with room for the roundings of Start. ProjectBall keeps the norm of Start below this bound.
+// StartNorm returns a bound of the norm of Start: B, plus room for rounding. ProjectBall ensures this bound.
 func (c PSDBall) StartNorm() float64 { return mulUp(1+RadiusSlack, c.B) }
 
 // ProjectError bounds the distance between the result of Project and the exact
@@ -53,11 +53,11 @@ func (c PSDBall) StartNorm() float64 { return mulUp(1+RadiusSlack, c.B) }
 //	ProjectBallError(p, B) + (d^2 + 12 d^1.5 + 40 d + 64) u norm + 2^-1000 d^2.
 //
 // The bound is a public number. Project measures the error of each decomposition and
-// refuses a decomposition whose error exceeds the bound. To first order, the roundings of
-// Project's own steps are bounded by (d^2 + 8d + 6 d^1.5 + 7 d^0.5 + 3) u norm. Up to
-// twice this bound may be part of the measured error. The remainder of ProjectError is
-// room for the error of the solver. LAPACK's symmetric QR method needs a small part of
-// this room, and solveWide provably needs no more than all of it.
+// refuses a decomposition whose error exceeds the bound. To first order, Project's own
+// steps have roundings of at most s = (d^2 + 8d + 6 d^1.5 + 7 d^0.5 + 3) u norm. The
+// measured error may include up to 2 s. The rest of ProjectError is room for the error of
+// the solver. LAPACK's symmetric QR method needs a small part of this room, and solveWide
+// provably needs no more than all of it.
 func (c PSDBall) ProjectError(norm float64) float64 {
 	return ProjectBallError(Symmetric{Dim: c.Dim}.Len(), c.B) + psdAllowance(c.Dim, norm)
 }
@@ -68,13 +68,13 @@ func psdAllowance(dim int, norm float64) float64 {
 	return ((d*d+12*d*math.Sqrt(d)+40*d+64)*unitRoundoff*norm + 0x1p-1000*d*d) * (1 + 0x1p-40)
 }
 
-// Project replaces w by a member of C (in exact arithmetic) within ProjectError(norm) of
-// the exact projection of w. It costs O(d^3) operations and a few d^2 numbers of memory.
-// The bits of the result do not depend on the number of threads. A vector that is not
-// finite becomes Start. For 2^-900 <= norm <= 2^1000 and Dim <= 2^14, Project fails only
-// if ||w|| exceeds norm by so much that the error bound does not hold. Then it sets w to
-// zero and returns an error. So the success of a training does not depend on its records,
-// and no guarantee depends on an eigensolver.
+// Project replaces w by a vector that is exactly in C and within ProjectError(norm) of
+// the exact projection of w. It takes O(d^3) operations and memory for a few d^2 numbers.
+// The bits of the result do not depend on the number of threads. If w is not finite, the
+// result is Start. For 2^-900 <= norm <= 2^1000 and Dim <= 2^14, Project fails only if
+// ||w|| is so far above norm that the error bound does not hold. Then it sets w to zero
+// and returns an error. So the success of a training does not depend on its records, and
+// no guarantee depends on an eigensolver.
 //
 // The exact projection first clips the negative eigenvalues and then scales. For a closed
 // convex cone K and a ball S around 0, P_S(P_K(M)) is the projection of M onto the

@@ -28,9 +28,9 @@ type Envelope struct {
 var _ Scalar = (*Envelope)(nil)
 
 // NewEnvelope returns the envelope of a phi on [lo, hi], for mu from 2^-100 to 2^100. phi must be convex, or its
-// derivative phi' must have a Lipschitz constant of at most 1/(2 mu). In both cases, a proved bound of the error of
-// computing phi' is required. These conditions apply on [lo, hi] and on all points that v can reach, up to mu sup
-// |phi'| beyond [lo, hi].
+// derivative phi' must have a Lipschitz constant of at most 1/(2 mu). In both cases, the error of the computed phi'
+// must have a proved bound. These conditions must hold wherever v can be, which is at most mu sup |phi'| outside
+// [lo, hi].
 //
 // Proof: docs/theory.md#moreau.
 func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {

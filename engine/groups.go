@@ -84,18 +84,18 @@ func (k *groupedKernel) Method() string {
 	return fmt.Sprintf("%s, within %d groups", k.inner[largest].Method(), len(k.problem.Groups))
 }
 
-// Bounds implements Kernel. Sum is the sum of the groups' bounds, plus the error of adding G
-// vectors one after the other. The norm of each vector is at most its number of pairs times
-// the Lipschitz constant G_l, so the error of adding is at most gamma_G times the sum of these
-// norms. Neighbour follows from the largest of the groups' bounds and the error of adding the
-// groups' sums.
+// Bounds implements Kernel. Sum adds the bounds of all groups, and a bound of the rounding
+// error when the G vectors of the groups are added. The norm of a group's vector is at most
+// its number of pairs times the Lipschitz constant G_l. So this rounding error is at most
+// gamma_G times the sum of these norms. Neighbour follows from the largest bound of a group
+// and from this rounding error.
 //
-// Proof. Let D and D' differ in a record of group h. Let e_g be the computed minus the
-// exact sum of group g, where the exact sum is meant as in QueryBounds.Neighbour. For any
-// other group g, the sum is computed from the same records and w for D and D', to the same
-// bits, so e_g is the same. e_h changes by at most twice its bound. The error of adding is
-// at most gamma_G times the sum of the norms, so it changes by at most twice this number.
-// QED
+// Proof. Let D and D' differ in a record of group h. Let e_g be the computed sum of group
+// g minus its exact sum; QueryBounds.Neighbour defines "exact". Every other group g has
+// the same records and w in D and D', so its computed sum has the same bits and e_g is the
+// same. e_h changes by at most twice its bound. The rounding error of adding the vectors
+// is at most gamma_G times the sum of the norms, so it changes by at most twice this
+// number. QED
 func (k *groupedKernel) Bounds(q Query) QueryBounds {
 	g, ok := q.Pairs.(GroupPairs)
 	if !ok || !slices.Equal(g.Sizes, k.problem.Groups) {

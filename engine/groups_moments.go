@@ -42,17 +42,17 @@ func Together(of Problem) (largest int, weight float64) {
 	return largest, weight
 }
 
-// PlanGroupMoments plans sums over the pairs within the parts of query groups (see mostTogether), for a problem with
-// groups:
+// PlanGroupMoments plans two sums over pairs of records, for a problem with groups. Query groups are cut into parts
+// (see mostTogether). Only pairs within a part count:
 //
 //	sum over parts of 1/m times the sum over its pairs i < j of   a x~,   x~ x~^T,   x~ = clip(x_i - x_j), a = (y_i - y_j)/(2 B),
 //
 // where m is the number of records of the part and B = Bounds.LabelAbs. Queries are Signed and have no Offset, Centre,
-// Class or W. Positives is 0. The backend b sums each pair as one record that is the difference of the two records. As
-// computed, |a| <= 1 and ||x~|| <= Radius, and a and x~ are functions of the two records, bit for bit
-// (docs/theory.md#group-moments). If records are persons, the backend b sums each pair as one person. The rows of this
-// person are the differences between every row of the first person and every row of the second person. The term of the
-// pair is the mean of the terms of these rows.
+// Class or W. Positives is 0. The backend b treats each pair as one record: the difference of its two records. The
+// computed a and x~ satisfy |a| <= 1 and ||x~|| <= Radius. Every bit of a and x~ depends on the two records alone
+// (docs/theory.md#group-moments). If records are persons, b treats each pair as one person. The rows of this person
+// are the differences between every row of the first person and every row of the second person. The term of the pair
+// is the mean of the terms of these rows.
 func PlanGroupMoments(b Backend, p Problem) (Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -116,10 +116,10 @@ func (k *groupMoments) Method() string   { return "moments of pairs within query
 
 // Bounds implements Kernel. An evaluator holds the differences of a block and their labels.
 //
-// Proof. The error of the sum of a block of parts with m records is at most the error of its kernel. This sum is
-// divided by m, which rounds once. Then the blocks are added, with one rounding for each block. So every entry passes
-// at most blocks + 1 roundings, and the norms of all computed terms add up to at most the bound below. Underflow in a
-// division changes each entry by at most 2^-1075 for each block. QED
+// Proof. Each part of a block has m records. The error of the sum of a block is at most the error of the block's
+// kernel. The sum is divided by m, with one rounding. Then the sums of all blocks are added, with one rounding for
+// each block. So every entry passes at most blocks + 1 roundings. The norms of all computed terms add up to at most
+// the bound below. Underflow in a division changes each entry by at most 2^-1075 for each block. QED
 func (k *groupMoments) Bounds(q Query) QueryBounds {
 	var e QueryBounds
 	if q.Pairs != nil {

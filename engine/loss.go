@@ -118,10 +118,9 @@ type Assertion struct {
 
 // Assert returns c with Origin Asserted and with the constants that the assertion `a`
 // states. If `a` states no constants, Assert returns c unchanged. If `a` states G but not
-// Dg, Dg becomes 2 G, because the Dg of c may not fit the stated G. A Dg of 2 G holds for
-// every loss. Assert fails if Validate fails or if the stated L is not finite. It also
-// fails if `a` states L and the L of c is +Inf, because QueryBounds.Sum is then not a
-// distance to the exact gradient.
+// Dg, Assert sets Dg to 2 G, which holds for every loss. Assert fails if Validate fails
+// or if the stated L is not finite. It also fails if `a` states L and the L of c is +Inf.
+// QueryBounds.Sum is then not a distance to the exact gradient.
 func (c Constants) Assert(a Assertion) (Constants, error) {
 	if a == (Assertion{}) {
 		return c, nil

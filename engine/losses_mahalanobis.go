@@ -13,10 +13,10 @@ import (
 //	l(W; z, z') = phi(u),   u = y y' (1 - (x - x')^T W (x - x'))
 //
 // with a symmetric d x d matrix W in Symmetric coordinates. The loss is symmetric in (z,
-// z'). Backends evaluate it without the p coordinates of each pair. Let c_ij =
-// -phi'(u_ij) y_i y_j and c_ii = 0, let C1 be the row sums of c, and let X be the n x d
-// matrix of features. Then the gradient sum over all ordered pairs consists of the
-// coordinates of
+// z'). Backends compute gradient sums without the matrix (x - x')(x - x')^T of each pair.
+// Let c_ij = -phi'(u_ij) y_i y_j and c_ii = 0, let C1 be the row sums of c, and let X be
+// the n x d matrix of features. Then the gradient sum over all ordered pairs has the
+// coordinates of the matrix
 //
 //	sum_{i!=j} c_ij (x_i - x_j)(x_i - x_j)^T = 2 [X^T diag(C1) X - X^T c X].
 //

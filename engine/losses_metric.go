@@ -31,9 +31,9 @@ func (Metric) Domain(d int, radius float64) Domain { return PSDBall{Dim: d, B: r
 // Scalar returns phi.
 func (m Metric) Scalar() Scalar { return m.Of }
 
-// MarginRange returns the interval of u for records within b and members of Domain(d,
-// radius), widened to cover the rounding of margins. The interval is [-V, V] with V just
-// above q max(1, A - 1). Here q = b.LabelAbs^2, A = 4 R^2 radius and R = b.FeatureNorm.
+// MarginRange returns an interval [-V, V] that contains u for all records within b and
+// all W in Domain(d, radius), even after rounding. V is just above q max(1, A - 1), where
+// q = b.LabelAbs^2, A = 4 R^2 radius and R = b.FeatureNorm.
 func (Metric) MarginRange(b Bounds, radius float64) (lo, hi float64) {
 	q, largest, _ := metricReach(b, radius)
 	v := mulUp(q, max(1, largest-1)) + mulUp(q, largest)*3*scalarMarginSlack
@@ -50,14 +50,14 @@ func metricReach(b Bounds, radius float64) (q, largest, full float64) {
 // divided if A < 1. phi' is bounded separately for each part.
 const metricCells = 128
 
-// Constants returns the following constants, where q = b.LabelAbs^2, A = 4 R^2 radius, R
-// = b.FeatureNorm and C = sup |phi”| on MarginRange.
+// Constants returns these bounds. Here R = b.FeatureNorm, q = b.LabelAbs^2, A = 4 R^2
+// radius and C = sup |phi”| on MarginRange.
 //
 //	G <= 4 R^2 max(P, N),   Dg <= 4 R^2 D <= 4 R^2 (P + N),   L <= 16 R^4 q^2 C.
 //
-// Let c = -t phi'(t (1 - M)) for t in [-q, q] and M in [0, A]. P is the supremum of the
-// positive part of c, and N is the supremum of the negative part of c. D is the bound of
-// metricDiameter if phi is smooth, convex and nonincreasing. Otherwise D is P + N.
+// P is the supremum of max(0, c), and N is the supremum of max(0, -c), where c = -t
+// phi'(t (1 - M)) for t in [-q, q] and M in [0, A]. D is the bound of metricDiameter if
+// phi is smooth, convex and nonincreasing. Otherwise D is P + N.
 //
 // The proof is in docs/theory.md#metric-losses, and the proof for D is in
 // docs/theory.md#metric-diameter. G is attained.

@@ -39,8 +39,8 @@ func (Score) MarginRange(b Bounds, radius float64) (lo, hi float64) {
 	return -v, v
 }
 
-// Constants returns the following constants. [-V, V], R and l are as in MarginRange. On
-// [-V, V], A = sup max(0, -phi'), B = sup max(0, phi') and C = sup |phi”|.
+// Constants returns the constants below. MarginRange defines [-V, V], R and l. On [-V,
+// V], let A = sup max(0, -phi'), B = sup max(0, phi') and C = sup |phi”|.
 //
 //	G <= 2 R l max(A, B),   L <= (2 R l)^2 C,   Dg <= 2 R l (A + B).
 //
@@ -50,9 +50,9 @@ func (Score) MarginRange(b Bounds, radius float64) (lo, hi float64) {
 // The proof is in docs/theory.md#score-losses. Up to the slack, G is attained: with w
 // parallel to v = 2 R e and t = l, u takes every value of the range.
 //
-// The only property of u that the proof uses is that phi'(u) is in [-A, B]. So the constants G
-// and Dg also hold for pair gradients whose margin is replaced by any other number of the range,
-// in particular by the computed margin. They also hold for slopes that are clipped to [-A, B].
+// The proof uses only that phi'(u) is in [-A, B]. So G and Dg also hold if the margin in a pair
+// gradient is replaced by any other number of the range, in particular by the computed margin.
+// They also hold for slopes that are clipped to [-A, B].
 //
 // L is +Inf if phi' is not Lipschitz or if its evaluation error is not proved. Only
 // algorithms that add noise to every gradient can then be used.

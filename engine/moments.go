@@ -57,10 +57,10 @@ func (s SecondMoments) Len(d int) int {
 // ||x~|| <= Radius.
 type Query struct {
 	Pairs Pairs // nil for moments
-	// W are the parameters at which a gradient is computed. For moments, a W that is not nil makes
-	// a = 1/(1 + e^-(W.x~ + Intercept)) - t, so the sum of a x~ is the gradient of the pointwise
-	// logistic loss. W then has d numbers and norm at most 2^500/Radius, and |Intercept| is at most
-	// 2^500. If W is nil, Signed determines a.
+	// W are the parameters at which a gradient is computed. For moments, W may be nil; then Signed
+	// determines a. Otherwise a = 1/(1 + e^-(W.x~ + Intercept)) - t, so the sum of a x~ is the
+	// gradient of the pointwise logistic loss. In this case W has d numbers and norm at most
+	// 2^500/Radius, and |Intercept| is at most 2^500.
 	W         []float64
 	Intercept float64
 	// Centre is public or was released before. It has d finite numbers and norm at most
@@ -81,15 +81,15 @@ type Query struct {
 	Second SecondMoments
 }
 
-// Gradient returns the query of a gradient at w over pairs of unmoved records.
+// Gradient returns the query for the sum of gradients at w over the pairs p. It moves no records.
 func Gradient(w []float64, p Pairs) Query { return Query{W: w, Pairs: p} }
 
 // IsPlain reports whether q asks for a gradient over unmoved records. Most kernels answer only plain queries.
 func (q Query) IsPlain() bool { return q.Pairs != nil && q.Radius == 0 && q.Centre == nil }
 
-// Validate returns an error that names the first field out of range for d features within b. It
-// checks the fields of a query of moments. For a query of gradients, it checks the fields Radius
-// and Centre, which move the records.
+// Validate returns an error that names the first field out of range. d is the number of
+// features, and b holds the bounds of the records. It checks the fields of a query of moments.
+// For a query of gradients, it checks the fields Radius and Centre, which move the records.
 func (q Query) Validate(d int, b Bounds) error {
 	switch {
 	case !(q.Radius >= smallestScale && q.Radius <= largestScale):

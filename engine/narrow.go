@@ -53,8 +53,8 @@ func AdoptNarrowRecords(x []float32, y []float64, d int, b Bounds) (*Records, er
 	return r, nil
 }
 
-// HeldRecords is StoredRecords for features and labels in memory. It takes ownership of x and y.
-// Subsets copy the features.
+// HeldRecords is like StoredRecords, but x and y are in memory and not in a mapped file. The
+// result owns x and y. Subsets of the records copy the features.
 func HeldRecords(x, y []float64, d int, b Bounds) (*Records, error) {
 	r, err := StoredRecords(x, y, d, b)
 	if err == nil {

@@ -24,9 +24,9 @@ func (p SubsetPairs) MaxPerRecord() int64 { return AllPairs{N: p.N}.MaxPerRecord
 
 func (SubsetPairs) pairs() {}
 
-// Parts is a Backend for problems whose gradients are summed over SubsetPairs of the
-// given sizes. For each size it uses the inner backend's method for a part of this size.
-// It has no method for other pairs.
+// Parts is a Backend for sums of gradients over SubsetPairs whose N is in Sizes. For each
+// size it uses the method that Backend plans for so many records. It cannot sum over
+// other pairs.
 type Parts struct {
 	Backend
 	Sizes []int // each from 2 to Problem.N
@@ -74,9 +74,9 @@ func (k *partsKernel) Method() string {
 	return fmt.Sprintf("%s, on parts of at most %d records", k.inner[k.largest].Method(), k.largest)
 }
 
-// Bounds implements Kernel. Bounds returns the error bounds of the inner kernel, because the inner kernel computes the
-// sum on a copy of the records. Bytes includes this copy. The bound Neighbour also holds for two different parts if
-// their records differ in only one place.
+// Bounds implements Kernel. It returns the error bounds of the inner kernel, which computes the sum on a copy of the
+// records of the part. Bytes includes this copy. The bound Neighbour also holds for two different parts if their
+// copies differ in only one place.
 //
 // Proof. The inner kernel computes the sum on a copy of the records of the part, in the order
 // of the part. If the part does not contain the record that differs, the copies and the sums

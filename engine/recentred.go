@@ -15,7 +15,7 @@ type Recentred struct {
 	Moments Kernel
 }
 
-// PlanRecentred plans the two kernels of a Recentred on b for a problem.
+// PlanRecentred plans the two kernels for a problem on the backend b. It returns them as a Recentred.
 func PlanRecentred(b Backend, p Problem) (Recentred, error) {
 	moments, err := b.PlanMoments(p)
 	if err != nil {
@@ -26,7 +26,7 @@ func PlanRecentred(b Backend, p Problem) (Recentred, error) {
 	return Recentred{gradients, moments}, err
 }
 
-// Problem implements Kernel. It returns the problem of the records that Bind takes.
+// Problem implements Kernel. It returns the problem of the records before they are moved.
 func (k Recentred) Problem() Problem { return k.Moments.Problem() }
 
 // Method implements Kernel.

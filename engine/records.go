@@ -149,8 +149,8 @@ func (r *Records) Narrow() []float32 {
 	return r.narrow
 }
 
-// NarrowPlaces returns the stored float32 rows of records with IsNarrow, and for every record the
-// place of its row. If at is nil, record i is row i. The caller must not change the slices.
+// NarrowPlaces returns the float32 rows x. Record i has row at[i], or row i if at is nil. If
+// IsNarrow is false, x is nil. The caller must not change the slices.
 func (r *Records) NarrowPlaces() (x []float32, at []int32) {
 	if r.narrow == nil {
 		return nil, nil
@@ -214,9 +214,9 @@ func (r *Records) Row(i int, dst []float64) {
 	r.copyRows(dst, i, 1)
 }
 
-// Rows returns the row-major features of count records, beginning with record from. The result
-// is a part of Dense, or a copy in dst. dst has at least count*d numbers. If dst is nil, Rows
-// allocates it. The caller must not change the result.
+// Rows returns the features of records, row-major. The records begin at the index `from`, and
+// `count` is their number. The result is a part of Dense, or a copy in dst. dst has at least
+// count*d numbers. If dst is nil, Rows allocates it. The caller must not change the result.
 func (r *Records) Rows(dst []float64, from, count int) []float64 {
 	if dense := r.Dense(); dense != nil {
 		return dense[from*r.d:][:count*r.d]

@@ -7,8 +7,8 @@ import (
 	"dyad/internal/input"
 )
 
-// MarginLoss has the slope of a function phi(u) of a margin u and the bounds of the slope. A loss phi(v) of single
-// records with v = y (w.x + b) needs no other properties of phi.
+// MarginLoss gives the slope of a function phi(u) of a margin u, and bounds of this slope. For a loss phi(v) of
+// single records, with v = y (w.x + b), no other properties of phi are needed.
 type MarginLoss interface {
 	// Name is the identifier of phi on the command line and in models.
 	Name() string
@@ -59,9 +59,9 @@ type ScalarBounds struct {
 	Curvature  float64
 	Convex     bool
 	SlopeError float64
-	// Gap is the largest amount by which a slope bound can exceed the true bound,
-	// relative to the larger absolute value of the two slope bounds. It is 0 if the
-	// amount is unknown or the bounds are exact.
+	// Gap is the largest possible distance of SlopeMin or SlopeMax from the true bound,
+	// divided by max(|SlopeMin|, |SlopeMax|). It is 0 if the distance is unknown or the
+	// bounds are exact.
 	Gap float64
 	// Origin is the source of the bounds. It is Clipped if SlopeMin or SlopeMax is
 	// enforced by clipping and not proved.
@@ -75,8 +75,8 @@ func (b ScalarBounds) Slope() float64 { return max(-b.SlopeMin, b.SlopeMax, 0) }
 func (b ScalarBounds) falling() float64 { return max(-b.SlopeMin, 0) }
 func (b ScalarBounds) rising() float64  { return max(b.SlopeMax, 0) }
 
-// Smooth reports whether phi' is Lipschitz and is computed with a proved error. If it is,
-// QueryBounds.Sum is a distance to the exact gradient.
+// Smooth reports whether phi' is Lipschitz and is computed with a proved error. If so,
+// QueryBounds.Sum bounds the distance of a computed gradient from the exact gradient.
 func (b ScalarBounds) Smooth() bool {
 	return !math.IsInf(b.Curvature, 0) && !math.IsInf(b.SlopeError, 0)
 }
@@ -142,12 +142,12 @@ func (o Origin) String() string {
 	}[o]
 }
 
-// LossError is the error of the definition of a loss.
+// LossError reports a fault in the definition of a loss.
 type LossError struct{ Why error } // The text of Why continues a sentence that begins with the loss.
 
 func (e *LossError) Error() string { return "engine: loss" + e.Why.Error() }
 
-// Unwrap returns Why, which has the mark of package input.
+// Unwrap returns Why. Package input has marked Why as an error of the user's input.
 func (e *LossError) Unwrap() error { return e.Why }
 
 func lossError(why string, args ...any) error { return &LossError{input.Errorf(why, args...)} }

@@ -36,9 +36,8 @@ func (s ScoreRange) Smooth() bool { return !math.IsInf(s.Curvature, 0) }
 const assumedSlopeError = 16
 
 // NewScoreRange returns the limits for a problem whose Loss is a ScoreLoss. Every
-// computed score is a sum of products of the given depth, i.e. each product takes part in
-// at most depth roundings. For any other loss, NewScoreRange returns an error wrapping
-// ErrUnsupported.
+// computed score is a sum of products, and each product passes at most `depth` roundings.
+// For any other loss, NewScoreRange returns an error wrapping ErrUnsupported.
 //
 // Proof. |w.x| <= R ||w|| <= R r (1 + 2^-30). The error of a computed score is at most
 // gamma(depth) sum |x_k w_k| <= gamma(depth) R ||w||, plus one smallest number per

@@ -50,9 +50,9 @@ func OwnShare(t Team, jobs int) (from, to int) {
 	return ShareOf(t, t.Rank(), jobs)
 }
 
-// GatherJobs fills m, which has one row of length numbers for each job. Each process has set
-// the rows of its own share, and GatherJobs sets the rows of the other processes. The last row
-// may be shorter.
+// GatherJobs fills m, which has one row for each job. A row has `length` numbers. The last row
+// may have fewer. Each process has set the rows of its own share. GatherJobs sets the rows of
+// the other processes.
 func GatherJobs(ctx context.Context, t Team, m []float64, jobs, length int) error {
 	if t == nil {
 		return nil

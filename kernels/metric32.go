@@ -27,8 +27,8 @@ const MetricSpan32 = 10 * MetricTileCols
 //		}
 //	}
 //
-// for margins c z within MaxLogisticMargin32. v is a function of the row of i and of x, t and z of j. Other
-// rows and columns of the block do not change the operations that compute v.
+// for margins c z within MaxLogisticMargin32. The v of a pair i, j is a function of row i and of the x, t
+// and z of column j. Other rows and columns of the block do not change the operations that compute v.
 //
 // Margins are sums of the same summands as in a MetricBlock, with at most MetricMarginDepth(d) roundings of
 // float32. Given its margin, v has a relative error below 10 w, w = 2^-24, apart from underflow. v takes part

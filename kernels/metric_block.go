@@ -44,9 +44,9 @@ type MetricBlock interface {
 	Sums(cx, row []float64)
 }
 
-// MetricMarginDepth returns the depth of the margins of a MetricBlock for d features. The label of i is scaled
-// (2 roundings), multiplied (1 rounding), and included in the products of x_i^T W x_j. The other label, the sum
-// with t_j, and 1 - s_i have one rounding each. One rounding is a reserve.
+// MetricMarginDepth returns the depth of the margins of a MetricBlock for d features. The products of x_i^T W
+// x_j include the label of i, which takes 2 roundings to scale and 1 to multiply. The other label, the sum with
+// t_j, and 1 - s_i take 1 rounding each. The result has 1 rounding in reserve.
 func MetricMarginDepth(d int) int { return AddProductsDepth(d) + 7 }
 
 // newMetricBlock returns a MetricBlock for blocks of up to the given number of rows with d features. It holds

@@ -13,9 +13,9 @@ package kernels
 //		}
 //	}
 //
-// with v as in MetricBlock and stride = GramStride(d). The other numbers of a row of colx are unspecified. In
-// addition to its own roundings, v takes part in at most PairDepth(len(s)) roundings of colx. Every MetricBlock
-// of a Set and every MetricPersonBlock implements PairBlock.
+// where v is as in MetricBlock and stride = GramStride(d). The other numbers of a row of colx are unspecified.
+// A sum in colx rounds each v at most PairDepth(len(s)) times after v is computed. Every MetricBlock of a Set
+// and every MetricPersonBlock implements PairBlock.
 type PairBlock interface {
 	MetricBlock
 	// StartPairs is Start with the features of the rows (right), which may differ from xw.
@@ -24,8 +24,8 @@ type PairBlock interface {
 	AddPairs(col, colx, x, t, z []float64, skip int)
 }
 
-// PairDepth returns the depth of colx for a block of the given number of rows. It covers the products with the
-// label and the feature, the sum over a panel, and the sum over panels.
+// PairDepth bounds the roundings of a v in colx, for a block of the given number of rows. They are in the
+// products with the label and the feature, in the sum over a panel, and in the sum over panels.
 func PairDepth(rows int) int { return AddProductsDepth(rows) + rows/16 + 4 }
 
 // StartPairs implements PairBlock.

@@ -67,8 +67,8 @@ func logisticTile(row, col, a, b []float64) {
 // overflow: (1 + e^160)^4 < 1e279.
 const MaxLogisticMargin = 160
 
-// PairTile adds the row and column sums of v_ij = f(D (s_i - t_j)) D with
-// D = y_i - z_j, for the pairs of different labels:
+// PairTile adds v_ij = f(D (s_i - t_j)) D with D = y_i - z_j to row[i] and subtracts v_ij
+// from col[j], for the pairs of different labels:
 //
 //	for i := range s {
 //		for j := max(i+skip, 0); j < len(t); j++ {
@@ -80,8 +80,8 @@ const MaxLogisticMargin = 160
 //	}
 //
 // If skip is -len(s) or less, PairTile takes all pairs. On the diagonal tile of a symmetric matrix, skip = 1
-// takes the strict upper triangle. The sums add len(t) + 1 roundings to a row and len(s) roundings to a column.
-// v_ij has two roundings in addition to the roundings of f and its argument.
+// takes the strict upper triangle. Summation takes len(t) + 1 roundings for a row and len(s) roundings for a
+// column. v_ij has two roundings in addition to the roundings of f and its argument.
 func PairTile(row, col, s, y, t, z []float64, skip int, f func(float64) float64) {
 	y, row = y[:len(s)], row[:len(s)]
 	z, col = z[:len(t)], col[:len(t)]

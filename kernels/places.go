@@ -29,27 +29,26 @@ func NewPlaces(lo, hi float64) Places {
 // most (2^placeBits - 1) (1 + 2^-51). The conversion through int64 takes only one instruction.
 func (p Places) of(v float64) uint64 { return uint64(int64((v - p.lo) * p.scale)) }
 
-// Groups returns the number of groups for n numbers, and shift. The leading bits of a place, place >> shift,
-// are the number of its group. Each group is later sorted in the caches. Knuth (1998, 5.2.5) describes this way
-// of sorting, which starts with the most significant digit. Only one of its passes writes to distant addresses
-// of the memory. A group has 2^11 to 2^12 numbers as long as there are at most 512 groups, because the current
-// and the next cache lines of 512 groups fit into the second-level cache. With more numbers a group has up to
-// 2^14 numbers.
+// Groups returns the number of groups into which n numbers are divided, and shift. The group of a number is
+// place >> shift, the leading bits of its place. Each group is later sorted in the caches. This sorting starts
+// with the most significant digit (Knuth 1998, 5.2.5), so only one pass writes to distant addresses of the
+// memory. While 512 groups are enough, a group has 2^11 to 2^12 numbers: the current and the next cache lines
+// of 512 groups fit into the second-level cache. With more numbers, a group has up to 2^14 numbers.
 func Groups(n int) (groups int, shift uint8) {
 	size := bits.Len(uint(n))
 	width := min(max(min(size-12, 9), size-14, 0), maxGroupBits)
 	return 1 << width, uint8(placeBits - width)
 }
 
-// Label describes how the numbers with one label are divided into groups. The group of a number is First +
-// (place >> Shift), where place is the place of the number.
+// Label describes how the numbers that share a label are divided into groups. A number v is in the group
+// First + (p >> Shift), where p is the place of v (see Places).
 type Label struct {
 	First int32
 	Shift uint8
 }
 
 // Group sets the group of every number and counts the numbers of each group. The numbers must be in the range.
-// On entry, group[i] is any group of the label of s[i], and labels[g] describes the label of group g:
+// On entry, group[i] is one of the groups of the label of s[i]. labels[g] describes the label of group g:
 //
 //	for i := range s {
 //		l := labels[group[i]]
@@ -112,7 +111,7 @@ type Sorter struct {
 // for x without NaNs and infinities. Sort also sets from[k] to the index in x of key[k]. The order of -0 and 0
 // is not specified. Sort overwrites x.
 //
-// Sort distributes the numbers to buckets by their places. The bits of a place directly below bit `shift` are
+// Sort first puts each number into a bucket. The bits of the number's place directly below bit `shift` are
 // the index of the bucket. A bucket has less than one number on average. Then an insertion sort completes the
 // order. If the insertion sort needs too many moves, because the numbers are in few buckets, a radix sort
 // with six passes follows.

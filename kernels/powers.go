@@ -8,11 +8,11 @@ package kernels
 //		}
 //	}
 //
-// except that a variant may add a power to any of the eight partial sums. Only the total of the eight is
-// defined. len(sum) must be a multiple of 32, and |x| <= 1. Zeros do not change the sums.
+// A variant may add a power to any of the eight partial sums. Only the total of the eight is defined.
+// len(sum) must be a multiple of 32, and |x| <= 1. Zeros do not change the sums.
 //
-// The relative error of a computed x^i is at most i roundings, because x^i is a product of i factors x. The
-// order of the factors can vary, and the last product may be rounded or not. Each partial sum has at most
+// The computed x^i is a product of i factors x, so its relative error is at most i roundings. The factors
+// may be multiplied in any order, and the last product may be rounded or not. Each partial sum has at most
 // len(x)/8 + 4 additions, and no term takes part in more.
 func PowerSums(sum, x []float64) {
 	lane := 0
@@ -64,10 +64,10 @@ func sumLanes(sum, lanes []float64) {
 //		}
 //	}
 //
-// len(coef) must be odd. The polynomial is computed as E(x^2) + x O(x^2), where Horner's rule gives E and O. A
-// term takes part in at most 1.5 i + 3 roundings. These are two in each of i/2 steps, one in each x^2, and the
-// roundings of x O and of the last sum. The error is below Gamma(2 len(coef) + 2) sum |coef_i| |x|^i. dst may
-// be x.
+// len(coef) must be odd. The polynomial is computed as E(x^2) + x O(x^2), where Horner's rule gives E and O.
+// The term of x^i takes part in at most 1.5 i + 3 roundings: two for each of the i/2 steps of Horner's rule,
+// one for each factor x^2, one for x O and one for the last sum. The error is below Gamma(2 len(coef) + 2) sum
+// |coef_i| |x|^i. dst may be x.
 func Polynomial(dst, coef, x []float64) {
 	dst = dst[:len(x)]
 	top, coef := coef[len(coef)-1], coef[:len(coef)-1]

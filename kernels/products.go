@@ -20,11 +20,11 @@ func AddProductsDepth(k int) int {
 //		}
 //	}
 //
-// with depth AddProductsDepth(k). The order of summation of an element depends only on k (in vector kernels,
-// also on its place). Products are converted to float64. This prevents the compiler from fusing products with
-// sums in one loop and not in another, so an element is a function of its row of a and its row of b, bit for
-// bit. The loops compute blocks of 2 x 3 elements. Larger blocks do not fit into the registers that the
-// compiler uses on amd64 and are slower.
+// The depth is AddProductsDepth(k). The order of summation of an element depends only on k, and in vector
+// kernels also on the place of the element. Products are converted to float64, so that the compiler cannot
+// fuse products and sums in some loops only. So an element is a function of its row of a and its row of b,
+// bit for bit. The loops compute blocks of 2 x 3 elements. Larger blocks do not fit into the registers that
+// the compiler uses on amd64 and are slower.
 func AddProducts(dst []float64, stride int, a, b []float64, m, n, k int) {
 	if n == 0 {
 		return

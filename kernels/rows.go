@@ -125,8 +125,8 @@ func GatherDots(dst, x, w []float64, rows []int32) {
 // and at most n additions. (The dense variants need n/4 + 6.)
 func AddRowsDepth(n int) int { return n + 1 }
 
-// AddRows adds the rows of the row-major matrix x, of d = len(acc) columns,
-// times c:
+// AddRows adds c[i] times row i of x to acc, for each i. The matrix x is row-major and
+// has d = len(acc) columns:
 //
 //	for i := range c {
 //		for k := range acc {

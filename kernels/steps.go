@@ -1,24 +1,23 @@
 package kernels
 
-// Step is a function of pairs of numbers s, t. For pairs with t <= s - Shift, the value of the function is d
-// (Slope + Rise d (s - t)). The factor d is the same for all steps. For all other pairs, the value of the
-// function is 0.
+// Step is a function of two numbers s and t. Its value is d (Slope + Rise d (s - t)) if t <= s - Shift, and
+// 0 otherwise. The factor d is the same for all steps.
 type Step struct{ Shift, Slope, Rise float64 }
 
 // Ordered holds numbers in increasing order.
 type Ordered struct {
 	Value  []float64
 	Before []float64 // sums of the values before each number, then the sum of all; needed for steps with Rise != 0
-	// Weight holds positive weights. A number is multiplied by its weight in all sums, also in Before. Count
-	// holds the sum of the weights before each number, then the sum of all weights. Weight and Count are nil if
-	// every number has weight 1.
+	// Weight[i] is the positive weight of Value[i] in all sums, also in Before. Count[i] is the sum of the
+	// weights before Value[i], and the last element of Count is the sum of all weights. If all weights are 1,
+	// Weight and Count are nil.
 	Weight, Count []float64
 }
 
 // AddBefore computes the sums in Before and, if there are weights, the sums in Count. It uses compensated
-// summation. Before and Count have one element more than Value. For fewer than 2^26 numbers, the error is at
-// most 2^-52 times the sum of absolute values, and 2^-53 more for products with weights. For n numbers the
-// error is larger by (n u)^2 times this sum, u = 2^-53 (Neumaier 1974).
+// summation. Before and Count have one element more than Value. Let S be the sum of the absolute values and
+// u = 2^-53. For fewer than 2^26 numbers, the error is at most 2 u S, or 3 u S for products with weights.
+// For n numbers the error is larger by (n u)^2 S (Neumaier 1974).
 func (x Ordered) AddBefore() {
 	if x.Weight == nil {
 		addBefore(x.Before, x.Value, nil)
@@ -44,9 +43,9 @@ func addBefore(before, x, weight []float64) {
 	before[len(x)] = hi + lo
 }
 
-// Sums holds the sum of steps for each of several numbers. High is the sum, and Low is the compensation of its
-// rounding errors. With Low, the error that each step adds does not grow with the number of steps. Low is nil
-// if there are few steps.
+// Sums holds one sum of steps for each number. High holds the sums. Low holds corrections for the rounding
+// errors of the sums. With Low, the error that each step adds does not grow with the number of steps. Low is
+// nil if there are few steps.
 type Sums struct{ High, Low []float64 }
 
 // part returns x[from:to].
@@ -73,12 +72,12 @@ type Merge struct {
 const (
 	merges     = 4
 	mergeSteps = 1024
-	// MergeSteps is the number of elements of both slices together that a call of AddSteps processes.
+	// MergeSteps is the largest number of elements, of s and t together, that one call of AddSteps processes.
 	MergeSteps = merges * mergeSteps
 )
 
-// AddSteps adds a step over all pairs of the ordered numbers s and t to the rows, and subtracts the step from
-// the columns. It does so only for the numbers [k, k+MergeSteps) in the merged order of t and s - Shift:
+// AddSteps adds the values of a step for all pairs of s and t to row, and subtracts them from col. One call
+// computes only the sums of the numbers at [k, k+MergeSteps) in the merged order of t and s - Shift:
 //
 //	for i := range s {
 //		for j := range t {
@@ -195,8 +194,8 @@ func addColumns(col Sums, t []float64, count []uint16, rest float64, s Ordered, 
 	}
 }
 
-// AddAll is AddSteps for a step with Shift -Inf, whose condition t <= s - Shift holds for all pairs. It
-// processes the numbers [k, k+MergeSteps) of the sequence of s followed by t.
+// AddAll is AddSteps for Shift = -Inf. Every pair then satisfies t <= s - Shift. In the list of all s
+// followed by all t, AddAll processes the numbers with an index in [k, k+MergeSteps).
 func AddAll(row, col Sums, s, t Ordered, d float64, p Step, k int) {
 	n, to := len(s.Value), min(k+MergeSteps, len(s.Value)+len(t.Value))
 	if k < n {

@@ -38,10 +38,10 @@ func Variants() []Variant {
 	return all
 }
 
-// Set is one implementation of the kernels that have several implementations. Each field equals the function of
-// the same name in this package up to the order of summation. The depth and the error in the doc comment of
-// this function also hold for the field. The fields read and write only inside their slices. A Set does not
-// change after Select, and several goroutines may use it.
+// Set is one implementation of the kernels that have several implementations. Each field does the same as the
+// function of the same name in this package, but may add in another order. The depth and the error that the
+// function's comment states also hold for the field. The fields read and write only inside their slices. A Set
+// does not change after Select, and several goroutines may use it.
 type Set struct {
 	variant Variant
 

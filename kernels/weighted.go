@@ -77,8 +77,8 @@ func WeightedPowerSums(sum, x, w []float64) (total float64) {
 	return (w0 + w1) + (w2 + w3)
 }
 
-// MetricPersonBlock is a MetricBlock that pairs row i with the columns from Next[i] on, and multiplies each
-// pair by both weights. The method At sets the first rows of the block and of the columns.
+// MetricPersonBlock is a MetricBlock for MetricPersons. Row i is paired with the columns from number
+// Next[i] on, and each pair is multiplied by both weights. The method At sets the first row and column.
 type MetricPersonBlock struct{ plainBlock }
 
 // NewMetricPersonBlock returns a block for up to the given number of rows with d features. f is as for a

@@ -16,11 +16,11 @@ func Widen(dst []float64, x []float32) {
 	}
 }
 
-// NarrowDots is Dots for a matrix x of float32, with the same bits.
+// NarrowDots is like Dots but takes a matrix x of float32. Both give the same bits for the same numbers.
 func NarrowDots(dst []float64, x []float32, w []float64) { narrowDots(Dots, dst, x, w, nil) }
 
-// GatherNarrowDots is NarrowDots for len(dst) selected rows of x. The result has the bits that NarrowDots
-// returns if these rows follow each other in x.
+// GatherNarrowDots is NarrowDots for the rows rows[0], rows[1], ..., rows[len(dst)-1] of x. The result
+// has the same bits as NarrowDots for a matrix of these rows.
 func GatherNarrowDots(dst []float64, x []float32, w []float64, rows []int32) {
 	narrowDots(Dots, dst, x, w, rows[:len(dst)])
 }

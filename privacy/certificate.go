@@ -165,11 +165,10 @@ func (c Certificate) pureEvent(sensitivity, scale float64) account.Event {
 	return account.PureEvent{Epsilon: round.Up(sensitivity/scale, 1)}
 }
 
-// Statement returns the theorem of the certificate and the public numbers that the theorem was applied to, so
-// that a reader can compute the certificate again. The theorem is an anchor of docs/theory.md. The numbers
-// are a value of the constructor's type. The JSON encoding of the numbers is part of model files
-// (docs/formats.md). It omits the numbers that follow from the other parts of a plan. Statement returns ""
-// and nil for a certificate without a stated theorem.
+// Statement returns the theorem behind the certificate, as an anchor of docs/theory.md, and the public
+// numbers to which it was applied, so that a reader can compute the certificate again. The numbers are a
+// struct, whose JSON encoding is part of model files (docs/formats.md). It omits the numbers that follow from
+// the other parts of a plan. If c has no stated theorem, Statement returns "" and nil.
 func (c Certificate) Statement() (theorem string, numbers any) { return c.theorem, c.numbers }
 
 // stated adds the statement to c. The numbers must be comparable.

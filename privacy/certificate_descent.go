@@ -57,8 +57,8 @@ func (c Curvature) contraction(eta float64) float64 {
 // The start does not depend on the data, and only w_Steps is released.
 type GradientDescent struct {
 	Curvature
-	// PairFraction is the largest fraction of the ordered pairs that contain any one record, in (0, 1]. It is
-	// 2/n if all pairs of n records are used.
+	// PairFraction bounds, for each record, the fraction of the ordered pairs that contain this record. It is
+	// in (0, 1], and 2/n if all pairs of n records are used.
 	PairFraction float64 `json:"-"`
 	Steps        int     `json:"-"`            // Steps is T >= 1.
 	StepSize     float64 `json:"-"`            // StepSize is eta > 0.

@@ -8,14 +8,14 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// GroupMoments describes a vector of sums over the pairs of records within groups. A group of m records
-// contributes 1/m times the sum of a x~ over its pairs i < j. If Scale is not 0, the group also contributes
-// 1/m times the sum of Scale x~ x~^T, as a matrix in isometric coordinates or as its diagonal.
+// GroupMoments describes a vector of sums over the pairs of records within groups. In a group of m records,
+// the vectors a x~ of all pairs i < j are added up and divided by m. If Scale is not 0, the same is done
+// for the matrices Scale x~ x~^T, in isometric coordinates, or for their diagonals.
 //
 // The values a and x~ satisfy |a| <= 1 and ||x~|| <= Radius. They are functions of both records of a pair,
-// such as the clipped difference of the labels and the clipped difference of the features. The groups are
-// public, with their sizes and the places of their members. A neighbouring data set has another record in
-// one of these places.
+// such as the clipped difference of the labels and the clipped difference of the features. The groups,
+// their sizes and the places of their members are public. In a neighbouring data set, one of these places
+// has another record.
 type GroupMoments struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Scale  float64 `json:"scale"` // Scale is >= 0.

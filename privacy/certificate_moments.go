@@ -20,7 +20,7 @@ type PositiveCount struct {
 	Error float64 `json:"error"` // Error bounds |computed - exact|; >= 0.
 }
 
-// Certify returns the certificate 1: one term moves by at most 1 (docs/theory.md#class-sums).
+// Certify returns the certificate 1, because only one term moves, and by at most 1 (docs/theory.md#class-sums).
 //
 // Checked by Coq: Moments.positive_count.
 func (c PositiveCount) Certify() (Certificate, error) {
@@ -94,7 +94,8 @@ type SecondMomentSum struct {
 // Proof. ||x x^T - z z^T||^2 = |x|^4 + |z|^4 - 2 (x.z)^2 <= 2 R^4, and orthogonal x and z attain the bound.
 // For d = 1 the square is (x^2 - z^2)^2 <= R^4. The diagonal is a part of the coordinates; R e_1 and R e_2
 // attain its bound. For the pair of sums, a record whose class stays the same moves one sum, by the bound
-// above. A record whose class changes moves both sums, by a square of |x|^4 + |z|^4 <= 2 R^4 in total. QED
+// above. If the class changes, one sum moves by |x|^2 and the other by |z|^2, and |x|^4 + |z|^4 <= 2 R^4.
+// QED
 //
 // Checked by Coq: Moments.second_moments, Moments.diagonal_moments, Moments.second_moment_line,
 // Classes.class_second_moments.
@@ -127,13 +128,13 @@ type JointMoments struct {
 //	J = 2 sqrt(alpha)                                     if alpha >= 2 beta,
 //	J = sqrt(2 alpha + 2 beta + alpha^2/(2 beta))         otherwise.
 //
-// Proof. Let t = -x.x'/R^2. For a fixed x.x', both ||a x - a' x'||^2 = a^2 |x|^2 + a'^2 |x'|^2 - 2 a a' x.x'
-// and |x|^4 + |x'|^4 - 2 (x.x')^2 grow with |x| and |x'|. So let both lengths be R (in one dimension, among
-// vectors of two dimensions). The first expression is convex in (a, a'), so it is largest for a, a' = +-W,
-// where it is 2 alpha (1 +- t). The second expression, times Scale^2, is 2 beta (1 - t^2). Because t and -t
-// may be exchanged, the square is at most the maximum of 2 alpha (1 + t) + 2 beta (1 - t^2) over |t| <= 1.
-// The maximum is at t = min(1, alpha/(2 beta)). For d >= 2 and the sum of x x^T, the choice a = a' = W
-// attains it. The diagonal is a part of the coordinates. QED
+// Proof. Let t = -x.x'/R^2. Two expressions grow with |x| and |x'| while x.x' is fixed: ||a x - a' x'||^2 =
+// a^2 |x|^2 + a'^2 |x'|^2 - 2 a a' x.x', and |x|^4 + |x'|^4 - 2 (x.x')^2. So let both lengths be R (in one
+// dimension, among vectors of two dimensions). The first expression is convex in (a, a'). So it is largest
+// for a, a' = +-W, and is then 2 alpha (1 +- t). The second expression, times Scale^2, is 2 beta (1 - t^2).
+// t and -t may be exchanged. So the squared distance is at most the maximum of 2 alpha (1 + t) + 2 beta (1 -
+// t^2) over |t| <= 1. The maximum is at t = min(1, alpha/(2 beta)). For d >= 2 and the sum of x x^T, a = a'
+// = W attains it. The diagonal is a part of the coordinates. QED
 //
 // Checked by Coq: Moments.joint_moments, Moments.joint_moments_diagonal.
 func (m JointMoments) Certify() (Certificate, error) {

@@ -23,9 +23,9 @@ type MeanGradient struct {
 	// drawn without replacement from Records records. In this case P is the set of pairs within the batch,
 	// and PairFraction refers to these pairs. If Batch is 0, P is not restricted to a batch.
 	Batch, Records int `json:"-"`
-	// Error bounds the error of g(w), which is the computed value minus the exact value. Error
-	// is >= 0. It bounds either the norm of this error for every data set and every w of the
-	// domain, or half of the change of this error when one record is replaced.
+	// Error bounds the error of g(w): the computed value minus the exact value. Error is >= 0.
+	// It bounds either the norm of this error for every data set and every w of the domain, or
+	// half of the change of this error when one record is replaced.
 	Error float64 `json:"error"`
 }
 

@@ -21,10 +21,10 @@ type PairwiseRecursion struct {
 	// ignored. Leading zeros mean a burn-in without updates, so that w_t does not depend on the data. Every
 	// step after the burn-in is positive.
 	Eta []float64
-	// UpdateError holds rho_t = UpdateError[t] >= 0. Each rho_t bounds the error of the computed update t
+	// UpdateError holds rho_t = UpdateError[t] >= 0. Each rho_t bounds the error of computing update t,
 	// for every data set. If UpdateError is nil, the arithmetic is exact.
 	UpdateError []float64
-	// Average selects the release of (w_1 + ... + w_n)/n instead of w_n.
+	// Average is true if (w_1 + ... + w_n)/n is released instead of w_n.
 	Average bool
 	// OutputError bounds the error of computing the released vector from the computed iterates.
 	OutputError float64
@@ -33,20 +33,20 @@ type PairwiseRecursion struct {
 // Certify returns the certificate of the released vector.
 //
 // Theorem (docs/theory.md#pairwise-recursion). Let record k be replaced, and let delta_t = ||w_t - w_t'||.
-// The iterates before k are equal. At t = k every pair of the loss term changes. At every later t only one of
-// t - 1 pairs changes. So
+// The iterates before w_k are equal. In step k, every pair of the loss term changes. In every later step t,
+// only one of t - 1 pairs changes. So
 //
 //	delta_k <= Dg eta_k + 2 rho_k,
 //	delta_t <= c_t delta_{t-1} + Dg eta_t/(t-1) + 2 rho_t   (t > k),
 //
-// and a step with eta_t = 0 has delta_t = 0. Let p be the weights, and define the adjoint by a_n = p_n, a_t =
-// p_t + c_{t+1} a_{t+1}, where c_{t+1} = 0 if step t + 1 makes no update. Then the released sum moves by at
-// most
+// and a step with eta_t = 0 has delta_t = 0. Let p_t be the weight of w_t in the released sum, and let a_n =
+// p_n and a_t = p_t + c_{t+1} a_{t+1}, where c_{t+1} = 0 if step t + 1 makes no update. Then the released sum
+// moves by at most
 //
 //	S(k) = a_k (Dg eta_k + 2 rho_k) + sum_{t>k} a_t (Dg eta_t/(t-1) + 2 rho_t).
 //
 // The released vector is in the convex set C, so the certificate is min(max_k S(k), diam C) + 2 OutputError.
-// Linear pair losses with an L2 term attain it with equality. The computation takes O(n) operations.
+// Linear pair losses with an L2 term attain this bound. The computation takes O(n) operations.
 func (r PairwiseRecursion) Certify() (Certificate, error) {
 	n := len(r.Eta) - 1
 	err := r.validate()

@@ -30,12 +30,12 @@ const MaxStreamOutputs = 1 << 14
 // Certify returns the scales, and the joint certificate of the releases w_t/scale[t], t = 2..n. Each release
 // is computed by one division per coordinate.
 //
-// Theorem. The released vectors together are one vector-valued query. When record k is replaced, the query
-// moves by at most (sum_t (delta_t(k)/scale_t)^2)^(1/2), with the delta_t(k) of PairwiseRecursion. The noise
-// of one release is independent of the noise of the others and is not fed back into the iterates, so no
-// release depends on the noise of earlier releases (the releases are not adaptive). The choice scale_t =
-// max_k delta_t(k) gives every release noise in proportion to its own sensitivity. A division adds at most
-// 2^-53 Radius/scale_t to the error on each of the two data sets.
+// Theorem. Take all released vectors together as one query. If record k is replaced, this query moves by at
+// most (sum_t (delta_t(k)/scale_t)^2)^(1/2), with the delta_t(k) of PairwiseRecursion. The noise of each
+// release is independent of all other noise and does not enter the iterates. So no release depends on the
+// noise of earlier releases (the releases are not adaptive). The choice scale_t = max_k delta_t(k) gives
+// every release noise in proportion to its own sensitivity. A division adds at most 2^-53 Radius/scale_t to
+// the error on each of the two data sets.
 func (r StreamOutputs) Certify() (Certificate, []float64, error) {
 	n := len(r.Eta) - 1
 	err := errors.Join(r.validate(), positive("radius", r.Radius))

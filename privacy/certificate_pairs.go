@@ -31,7 +31,7 @@ type PairGroup struct {
 	Epochs int `json:"epochs"`
 	// TermNorm bounds the norm of a term. The value 0 means 1.
 	TermNorm float64 `json:"term_norm"`
-	// Manhattan selects L1 norms of all released entries together. Without Manhattan, norms are L2
+	// Manhattan selects the L1 norm of all entries of a release. Without Manhattan, norms are L2
 	// norms.
 	Manhattan bool `json:"manhattan"`
 	// Roundoff bounds the norm of the error of one computed release for every data set. It is >= 0.
@@ -40,10 +40,10 @@ type PairGroup struct {
 
 // Certify returns the joint certificate of all Epochs x Batches releases for Gaussian noise (a StreamEvent).
 //
-// Theorem (docs/theory.md#pair-batches). Fix two neighbouring data sets. Let k_b be the number of changed
-// pairs in batch b, so sum_b k_b <= Group. Given the earlier releases, the release about batch b moves by at
-// most s_b = 2 h k_b/Batch + 2 rho, where h = TermNorm and rho = Roundoff. If k_b = 0, the release has the
-// same bits on both data sets. In one epoch
+// Theorem (docs/theory.md#pair-batches). Fix two neighbouring data sets and the earlier releases. Let h =
+// TermNorm and rho = Roundoff. Let k_b be the number of changed pairs in batch b, so sum_b k_b <= Group. The
+// release about batch b moves by at most s_b = 2 h k_b/Batch + 2 rho. If k_b = 0, the release has the same
+// bits on both data sets, so take s_b = 0. In one epoch
 //
 //	sum_b s_b <= 2 h Group/Batch + 2 rho min(Group, Batches) =: s,
 //
@@ -148,10 +148,10 @@ type PairSample struct {
 	Group int     `json:"group"`
 	Pairs int     `json:"pairs"` // Pairs is the number of pairs, >= 1.
 	Rate  float64 `json:"rate"`  // Rate is the sampling rate, in (0, 1].
-	// Expected is a positive public number. If it is Rate times Pairs, the release is a sum divided
-	// by the expected batch size.
+	// Expected is the positive public number by which a sum is divided. If it is Rate times Pairs,
+	// it is the expected batch size.
 	Expected float64 `json:"expected"`
-	// TermNorm bounds the L2 norm of a term. The value 0 means 1.
+	// TermNorm bounds the L2 norm of each term of the sum. The value 0 means 1.
 	TermNorm float64 `json:"term_norm"`
 	// Roundoff is >= 0 and bounds the L2 norm of the error of one computed release, for every batch of any
 	// size.

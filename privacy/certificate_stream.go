@@ -10,15 +10,15 @@ import (
 
 // PairwiseStream holds the public numbers of pairwise online learning in which every update uses only earlier
 // releases. The noise is fed back into the iterates (reading B of [Huai20] Algorithm 1,
-// docs/theory.md#pairwise-stream). Records 1..BurnIn only enter the buffer. Update b uses the Batch records t
-// in (BurnIn + (b-1) Batch, BurnIn + b Batch]:
+// docs/theory.md#pairwise-stream). Records 1..BurnIn only enter the buffer. Update b uses the next Batch
+// records t, in (BurnIn + (b-1) Batch, BurnIn + b Batch]. Its query is
 //
 //	q_b = Weights[b-1]/Batch sum_t 1/D_t sum_{i in B_t} grad l(w_{b-1}; z_t, z_i).
 //
 // B_t is the set of records in the buffer before record t, and D_t = min(t-1, Buffer) is the largest
 // possible size of B_t. The iterate w_{b-1} is a function of public numbers and of earlier noisy queries. A
-// map may be applied to q_b if it is 1-Lipschitz and depends only on the past. With a Factor C, update b
-// releases sum_{s<=b} C_bs q_s instead of q_b.
+// map may be applied to q_b if the map is 1-Lipschitz and depends only on the past. With a Factor C, update
+// b releases sum_{s<=b} C_bs q_s instead of q_b.
 type PairwiseStream struct {
 	PairDiameter float64 // PairDiameter is Dg > 0.
 	// Horizon is the public maximum n of the number of records. The value 0 means any number of records.

@@ -25,11 +25,11 @@ type TupleBatches struct {
 // Certify returns the joint certificate of all Epochs x Batches releases for Gaussian noise (a StreamEvent).
 //
 // Theorem. Fix two neighbouring data sets and the releases before an epoch. The tuples of the epoch are the
-// same for both data sets. All terms are the same except at most one, the term of the tuple that contains the
-// changed individual. So at most one release of the epoch moves. Two vectors of norm at most 1 are at most 2
-// apart, so its exact value moves by at most 2/Batch, and its computed value by at most s = 2/Batch + 2
-// Roundoff. All other releases have the same bits. Over all releases, the sum of squares is at most Epochs
-// s^2, and the sum of the moves is at most Epochs s. QED
+// same for both data sets. At most one term differs: the term of the tuple that contains the changed
+// individual. So at most one release of the epoch moves. Two vectors of norm at most 1 are at most 2 apart.
+// So the exact value of this release moves by at most 2/Batch, and the computed value by at most s = 2/Batch
+// + 2 Roundoff. All other releases have the same bits. Over all releases, the squares of the moves add up to
+// at most Epochs s^2, and the moves to at most Epochs s. QED
 //
 // PairGroup with Group 1 has the same numbers. The bound does not depend on how the loss of a tuple uses the
 // classes in the tuple, such as the number of its triplets. This is the reason to clip the gradient of a

@@ -15,8 +15,8 @@ func GridFor(sigma float64) float64 {
 }
 
 // RoundToGrid rounds every x[i] exactly to the nearest multiple of grid, which is a power of two. A number
-// halfway between two multiples is rounded to the even multiple. Multiples beyond 2^53 grid are float64
-// numbers already and stay unchanged.
+// halfway between two multiples is rounded to the even multiple. A number of magnitude 2^53 grid or more
+// is already a multiple and stays unchanged.
 func RoundToGrid(x []float64, grid float64) {
 	for i, v := range x {
 		if r := math.RoundToEven(v / grid); math.Abs(r) < 0x1p53 {

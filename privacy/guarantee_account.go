@@ -2,10 +2,10 @@ package privacy
 
 import "dyad/privacy/account"
 
-// Account completes a guarantee g that already names the release, the protected unit and the derivation. It
-// sets Kind, Epsilon and Delta from the composition of the events at the budget's delta, and sets Mu if no
-// batch and no number of runs is secret. A claim in g is compared with this epsilon. At delta = 0, epsilon is
-// +Inf unless every event is pure.
+// Account completes g, which already names the release, the protected unit and the derivation. It composes
+// the events at the delta of b and sets Kind, Epsilon and Delta. It sets Mu if delta > 0 and no batch and no
+// number of runs is secret. If g has a Claim, Account compares the claim with this epsilon. At delta = 0,
+// epsilon is +Inf unless every event is pure.
 func Account(events []account.Event, b Budget, g Guarantee) (Guarantee, error) {
 	var total account.Total
 	for _, event := range events {

@@ -34,8 +34,8 @@ func ConvertBudget(b Budget, from, to account.Relation, padded bool) (Budget, er
 	return GroupBudget(b, factor)
 }
 
-// ConvertMu returns the mu of a mu-GDP guarantee under another relation. The result is 2 mu from AddRemove
-// to ReplaceOne. It is mu from ReplaceOne to AddRemove, which requires that padded is true. ConvertBudget
+// ConvertMu converts the mu of a mu-GDP guarantee to another relation. From AddRemove to ReplaceOne, the
+// result is 2 mu. From ReplaceOne to AddRemove, the result is mu, but padded must be true. ConvertBudget
 // documents the conditions, errors and reasons.
 func ConvertMu(mu float64, from, to account.Relation, padded bool) (float64, error) {
 	factor, err := conversionFactor(from, to, padded)

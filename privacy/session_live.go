@@ -190,11 +190,11 @@ func (s *LiveSession) SamplePoisson(dst []int32, n int, rate float64) ([]int32, 
 	return dst, err
 }
 
-// Release implements Session. If the plan has an unused release that equals m.Event(c) in all numbers,
-// Release uses up this planned release and adds the noise of m to x. A release about a batch also requires
-// that a batch was drawn, as planned, since the last release. Otherwise, or after Close, Release sets x to
-// zero and returns an error that wraps ErrUnplanned. If x is not finite, Release sets x to zero, still uses
-// up the planned release, and returns an error that describes the problem.
+// Release implements Session. m.Event(c) must equal, in all numbers, a planned release that was not made
+// yet. A release about a batch also requires that a batch was drawn, as planned, since the last release.
+// Release then adds the noise of m to x and marks the planned release as made. If a condition is not met,
+// or after Close, it sets x to zero and returns an error that wraps ErrUnplanned. If x is not finite, it
+// sets x to zero, marks the planned release as made, and returns an error that describes the problem.
 func (s *LiveSession) Release(x []float64, c Certificate, m Mechanism) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -263,9 +263,9 @@ func (s *LiveSession) Releases() []int {
 	return made
 }
 
-// Skip uses up, without drawing noise, the planned releases that an earlier session made for the same plan.
-// The argument is the result of Releases of the earlier session. If the plan has fewer releases left, Skip
-// uses up no release and returns an error that wraps ErrUnplanned.
+// Skip counts planned releases as made, without noise, because an earlier session made them for the same
+// plan. The argument made is the result of Releases of the earlier session. If the plan has fewer releases
+// left, Skip changes nothing and returns an error that wraps ErrUnplanned.
 func (s *LiveSession) Skip(made []int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

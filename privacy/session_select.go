@@ -54,10 +54,10 @@ func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (in
 	return draw(scores, uint64(epsilon*choiceSteps), 2*uint64(sensitivity)*choiceSteps, s.src.Bits), nil
 }
 
-// Selection is the release of the best run among a secret number of runs.
+// Selection describes the release of the best of k runs, where k is drawn at random and secret.
 type Selection struct {
 	Event account.RandomStoppingEvent // Event is the planned event.
-	// Candidates holds the events of one run for each candidate. Every run must be mu-GDP for the mu of Event.
+	// Candidates[k] holds the events of a run of candidate k. Together they must be mu-GDP with mu = Event.Mu.
 	Candidates [][]account.Event
 }
 
@@ -81,8 +81,8 @@ func (x Selection) validate() error {
 	return nil
 }
 
-// Best implements Session. It always makes Event.Runs runs, although only a secret number of runs counts.
-// So the running time does not reveal this number.
+// Best implements Session. It draws a secret number k, makes all Event.Runs runs, and returns the best of
+// the first k runs. So the running time does not reveal k.
 func (s *LiveSession) Best(x Selection, run func(candidate int, s Session) ([]float64, error)) (int, []float64, error) {
 	if err := x.validate(); err != nil {
 		return 0, nil, err

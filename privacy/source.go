@@ -101,7 +101,7 @@ func (s *Source) SamplePoisson(dst []int32, n int, rate float64) ([]int32, error
 // UniformBall sets dst to a random point of the centred Euclidean ball of the given radius (> 0, finite). The
 // point is a normal direction times radius * U^(1/d), and is uniform up to float64 rounding. This precision
 // is sufficient because the point is drawn before and independently of any data. No guarantee depends on the
-// exact law of the point, only on the use of the same point for both of two neighbouring data sets. The
+// exact distribution of the point. Guarantees only need the same point for two neighbouring data sets. The
 // result is inside the ball in real arithmetic.
 func (s *Source) UniformBall(dst []float64, radius float64) {
 	largest := 0.0

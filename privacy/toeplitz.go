@@ -70,13 +70,13 @@ func (f *ToeplitzFactor) Validate() error {
 	return nil
 }
 
-// RowError returns a bound on the error with which a ToeplitzFilter computes row b of C x. The bound holds
-// for every b <= rows. Each computed x_s has norm at most norm and is within err of the exact x_s.
+// RowError bounds the error of row b of C x, as computed by a ToeplitzFilter, for every b <= rows. It
+// assumes that each computed x_s has norm at most `norm` and error at most `err`.
 //
-// Proof. A memory M_i = sum_(j<b) Decay^j x_(b-1-j) has norm at most norm N_i, where N_i = min(rows, 1/(1 -
-// Decay_i)). Its update Decay M + x rounds at most twice, by less than 2.1 u norm (N_i + 1), so its error is
-// at most N_i (err + 2.1 u norm (N_i + 1)). The sum over len(Weight) memories and x rounds at most
-// len(Weight) + 2 times. QED
+// Proof. The norm of a memory M_i = sum_(j<b) Decay_i^j x_(b-1-j) is at most N_i times `norm`, where N_i =
+// min(rows, 1/(1 - Decay_i)). The update Decay_i M_i + x rounds at most twice, by less than 2.1 u norm (N_i
+// + 1). So the error of M_i is at most N_i (err + 2.1 u norm (N_i + 1)). The sum over len(Weight) memories
+// and x rounds at most len(Weight) + 2 times. QED
 func (f *ToeplitzFactor) RowError(norm, err float64, rows int) float64 {
 	const u = 0x1p-53
 	total, size := err, norm

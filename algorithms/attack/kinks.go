@@ -8,9 +8,9 @@ import (
 	"dyad/engine"
 )
 
-// KinkLosses are scalars whose slope jumps where a computed sigmoid crosses a constant. The sigmoid crosses the
-// constant at u = at, so the last bit of the sigmoid decides on which side of the jump the slope lies. If at =
-// 0, an algorithm that starts at w = 0 evaluates every pair of scores at the kink in its first step. A
+// KinkLosses returns scalars whose slope jumps where a computed sigmoid crosses a constant. The argument at is
+// the u of this jump, so the last bit of the sigmoid decides on which side of the jump a slope lies. If at is
+// 0, an algorithm that starts at w = 0 evaluates every pair of scores at the jump in its first step. A
 // certificate covers such losses only if the slope of a pair is a function of this pair's numbers alone, bit
 // for bit (engine.Scalar).
 func KinkLosses(at float64) []*engine.Expression {
@@ -34,11 +34,11 @@ type Instance struct {
 	Name            string
 }
 
-// KinkNeighbours returns data sets of n >= 4 records whose pairs have few different margins. The positive records
-// are all (R, 0, ..., 0) and the negative records all (-R, 0, ..., 0), except for record k. Only the label of record
-// k differs between the two data sets. One class has few records. Some computations divide the records into blocks
-// that hold one class only. If a record changes its class, all records of the other class move to other places in
-// such blocks.
+// KinkNeighbours returns neighbouring data sets of n >= 4 records. The features are (R, 0, ..., 0) in positive
+// records and (-R, 0, ..., 0) in negative records, so the pairs have few different margins. Only the label of one
+// record k differs between neighbours, and its features stay. One class has few records. Some computations sort the
+// records into blocks of one class each. If record k changes its class, all records of the other class move to other
+// places in these blocks.
 func KinkNeighbours(n, d int, b engine.Bounds) []Instance {
 	var all []Instance
 	for _, few := range []int{1, 4, 5, 8} {

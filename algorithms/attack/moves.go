@@ -11,7 +11,7 @@ import (
 // Move is the distance between a request of a run and the request of its replay on a neighbour.
 type Move struct {
 	Call // the call of the replay
-	// Was is the exact vector (Call.Before) in the recorded run. The replay gets the answers of the recorded run.
+	// Was is the exact vector in the recorded run. The replay gets the recorded answers and has the vector Call.Before.
 	Was []float64
 	// Name is the name of the row of the plan, if it is known. If a release belongs to a single run of a selection,
 	// Name is Selection.
@@ -39,9 +39,9 @@ func Apart(c privacy.Certificate, a, b []float64) float64 {
 	return math.Sqrt(square)
 }
 
-// Moves returns the distances between the calls of a replay and the same calls of the recorded run. The replay
-// gets the answers of the recorded run. There is one Move for each release, hidden step and choice, and for each
-// release of each run of a selection.
+// Moves compares the calls of a replay with the same calls of the recorded run, and returns how far the values
+// moved. The replay gets the answers of the recorded run. There is one Move for each release, hidden step and
+// choice, and for each release of each run of a selection.
 func (r *Recorder) Moves() (all []Move) {
 	for i, c := range r.Calls {
 		was := r.Of.Calls[i]
@@ -67,8 +67,8 @@ func (r *Recorder) Moves() (all []Move) {
 	return all
 }
 
-// Joint returns how far all releases move together. It is the root of the sum of squares for Gaussian noise and the sum
-// for pure noise.
+// Joint combines the distances By of all moves into one distance. For Gaussian noise, this is the root of the sum of
+// the squares. For pure noise, it is the sum.
 func Joint(all []Move) (far float64) {
 	gaussian := false
 	for _, m := range all {

@@ -78,8 +78,8 @@ func WorstCase(n, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
 	return data, mustRecords(x, y, d, b)
 }
 
-// PairNeighbours returns instances for a private choice of products of features. The features of a record determine
-// its label, so a model makes confident predictions. For a few records these predictions are wrong, so sums of
+// PairNeighbours returns neighbours for attacks on the private choice of products. In most records, the features
+// determine the label, so a model predicts with confidence. In a few records, the predictions are wrong, so sums of
 // residuals times products are not near 0. The replaced record has the largest possible residuals and products.
 func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 	x, y := make([]float64, n*d), make([]float64, n)
@@ -113,8 +113,8 @@ func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 	}
 }
 
-// Exhaust returns the largest distance between the results of query for two neighbouring data sets, measured by
-// apart. It tries all data sets of n records, where each record is one of kinds.
+// Exhaust returns the largest distance between the results of query for two neighbouring data sets. apart
+// measures the distance. Exhaust tries all data sets of n records from kinds.
 func Exhaust[T any](kinds []T, n int, query func([]T) []float64, apart func(a, b []float64) float64) (most float64) {
 	total := 1
 	for range n {

@@ -65,8 +65,8 @@ func PersonNeighbours(r *engine.Records, count, most int, seed uint64) []*engine
 	return out
 }
 
-// WorstPersons is WorstCase for persons. All rows of all persons are (-R u, -b). Person k of the neighbour has
-// one row (R u, b), whatever its number of rows in the data.
+// WorstPersons returns the two data sets of WorstCase for persons. In data, every row is (-R u, -b). In
+// neighbour, person k has a single row (R u, b), even if the person has several rows in data.
 func WorstPersons(counts []int, d, k int, b engine.Bounds) (data, neighbour *engine.Records) {
 	most := slices.Max(counts)
 	row := func(sign float64) func(int, []float64) float64 {
@@ -85,8 +85,8 @@ func WorstPersons(counts []int, d, k int, b engine.Bounds) (data, neighbour *eng
 	return data, PersonRecords(counts, most, d, b, row(1))
 }
 
-// PersonRecords returns records of persons with the given numbers of rows, at most `most` each. row makes a
-// row: it fills in the features and returns the label.
+// PersonRecords returns the rows of persons. Person k has counts[k] rows, and `most` is the cap on these
+// numbers. The function `row` fills in the features of a row and returns the label.
 func PersonRecords(counts []int, most, d int, b engine.Bounds,
 	row func(person int, row []float64) float64) *engine.Records {
 	var x, y []float64

@@ -54,7 +54,7 @@ type Recorder struct {
 	privacy.Session
 	// Coins, if set, provides the data-independent coins instead of the session.
 	Coins *privacy.Source
-	// Of is the recorded run whose answers this replay gets. It is nil while a run is recorded.
+	// Of is the recorded run that answers the calls of this replay. Of is nil while a run is recorded.
 	Of *Recorder
 	// Fresh makes the replay a run on the same data with different secret coins, so that the batches and the
 	// noise of hidden steps differ.
@@ -95,8 +95,8 @@ func (r *Recorder) Made(kinds ...string) (all []Call) {
 	return all
 }
 
-// Both records a run on a data set (side 0) and replays it on a neighbour (side 1). The error is a Violation if the
-// second run makes other calls or returns other bits.
+// Both calls run twice. It records the first call, on a data set (side 0), and replays it on a neighbour (side 1).
+// The error is a Violation if the second run makes other calls or returns other bits.
 func Both(s privacy.Session, run func(side int, s privacy.Session) ([]float64,
 	error)) (first, second *Recorder, err error) {
 	first = &Recorder{Session: s}
@@ -137,7 +137,7 @@ func (r *Recorder) past(c Call) *Call {
 
 func (r *Recorder) note(c Call) { r.Calls = append(r.Calls, c) }
 
-// Note records or compares an event that is not a call of the session.
+// Note records an event that is not a call of the session. A replay also compares it with the recorded event.
 func (r *Recorder) Note(kind, detail string) {
 	c := Call{Kind: kind, Detail: detail}
 	r.past(c)
@@ -220,9 +220,9 @@ func (r *Recorder) batch(c Call, dst []int32, draw func(s coins, dst []int32) ([
 	return append(dst[:0], c.Order...), nil
 }
 
-// HiddenStep implements privacy.Session. A replay gets the recorded noise. If the coins are fresh, it gets the
-// negative of the recorded noise, since the law of the noise is symmetric. A replay keeps its own state, so the
-// two runs show how far their states drift apart.
+// HiddenStep implements privacy.Session. A replay adds the recorded noise to its own state x, so the two runs
+// show how far their states drift apart. A replay with Fresh subtracts the recorded noise instead. The law of
+// the noise is symmetric.
 func (r *Recorder) HiddenStep(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
 	return r.noisy(Hidden, x, cert, m)
 }

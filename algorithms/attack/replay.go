@@ -129,9 +129,9 @@ type watched struct {
 	r *Recorder
 }
 
-// Sum records the input of a query: its pairs and the centre to which their records are moved, or all fields of
-// a query for moments. If the algorithm uses a centre or a weight that was not released, the recorded inputs of
-// neighbours differ.
+// Sum records the input of a query. For gradients, it records the pairs, Centre and Radius. For moments, it
+// records all fields of the query. If the algorithm uses a centre or a weight that was not released, the
+// recorded inputs of neighbours differ.
 func (w watched) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	if p := q.Pairs; p != nil {
 		w.r.Note("gradient", fmt.Sprintf("%T %d %x %x", p, p.Len(), q.Centre, q.Radius))

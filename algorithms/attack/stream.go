@@ -13,10 +13,10 @@ type Stepper interface {
 	Step(ctx context.Context, x []float64, y float64) ([]float64, error)
 }
 
-// ReplayStream feeds data, in their order, to a stream and replays it on every neighbour. Each neighbour must
-// have the same shape and bounds. ReplayStream returns the largest joint ratio moved/certified. It returns a
-// Violation if the releases together move by more than the joint certificate, or if the result of a step does
-// not follow from releases.
+// ReplayStream feeds the records of data to a stream, one by one. It replays the stream on every neighbour,
+// which must have the same shape and bounds. ReplayStream returns the largest joint ratio moved/certified. It
+// returns a Violation if all releases together move by more than the joint certificate, or if the result of a
+// step depends on an unreleased value.
 func ReplayStream(p *algorithms.Plan, start func(privacy.Session) (Stepper, error), data *engine.Records,
 	neighbours []*engine.Records, seed uint64) (float64, error) {
 	return replayAll(p, true, data, neighbours, seed, func(data *engine.Records, r *Recorder) (all []float64, err error) {

@@ -79,8 +79,8 @@ func (a Guess) String() string {
 	return fmt.Sprintf("guess %s if the %s is %s %.6g", guess, a.name, relation, a.threshold)
 }
 
-// Count counts how many scores of each data set meet the condition of the guess. The
-// scores must not have been used to choose the guess.
+// Count counts the scores of each data set that are on the guess's side of the threshold.
+// The scores must not have been used to choose the guess.
 func (a Guess) Count(data, neighbour []float64) Event {
 	hits := func(v []float64) (n int) {
 		for _, x := range v {

@@ -16,8 +16,8 @@ import (
 
 // Options are the options of an audit. The zero value is a fast white-box audit.
 type Options struct {
-	// Access is the access of the adversary. If the guarantee of a plan rests on secret batches or secret
-	// steps, the attack is BlackBox whatever Access is.
+	// Access states what the adversary knows. If the guarantee of a plan rests on secret batches or
+	// secret steps, Access is ignored, and the attack is BlackBox.
 	Access Access
 	// Runs is the number of runs on each of the two data sets, at least 20. Half of them choose the attack. If
 	// it is 0, the default is 40,000 for WhiteBox and 10,000 for BlackBox. An audit with this default often
@@ -40,9 +40,9 @@ type Options struct {
 	Look func(*Report)
 }
 
-// Run attacks t. The report refutes the claim of its plan unless Report.Holds. If ctx is cancelled after the
-// first look, Run returns the report so far together with the error of ctx. The bounds of such a report hold
-// with the same confidence as the bounds of a complete report.
+// Run attacks t. If Report.Holds returns false, the report refutes the claim of its plan. If ctx is
+// cancelled after the first look, Run returns the report so far together with the error of ctx. The bounds
+// of such a report hold with the same confidence as the bounds of a complete report.
 func Run(ctx context.Context, t Target, o Options) (*Report, error) {
 	start := time.Now()
 	r, err := t.prepared(&o)

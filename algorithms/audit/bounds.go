@@ -55,10 +55,10 @@ func proportionLower(k, n int, alpha float64) float64 {
 
 // Event holds how often an event happened in runs on each of two data sets.
 type Event struct {
-	// Likely is the number of runs with the event, and LikelyRuns is the number of all runs, on the data set
-	// where the event is likelier.
+	// Likely counts the runs with the event on the data set where the event is likelier. LikelyRuns counts
+	// all runs on that data set.
 	Likely, LikelyRuns int
-	// Rare is the number of runs with the event, and RareRuns is the number of all runs, on the other data set.
+	// Rare counts the runs with the event on the other data set. RareRuns counts all runs on that data set.
 	Rare, RareRuns int
 }
 

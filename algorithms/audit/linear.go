@@ -7,7 +7,7 @@ import (
 	"dyad/engine"
 )
 
-// Linear is a loss for which the certificates are attained (docs/theory.md#audit-worst-cases):
+// Linear is a loss that attains the bounds of the certificates (docs/theory.md#audit-worst-cases):
 //
 //	l(w; z, z') = -(y - y') w.(x - x')
 //
@@ -27,8 +27,8 @@ func (Linear) Definition() string { return "-(y - y') w.(x - x')" }
 func (Linear) ParamDim(d int) int { return d }
 
 // Constants returns G = Dg = 2 R l and L = 0, where R = b.FeatureNorm and l = 2 b.LabelAbs is the length of the
-// label interval. The proof of engine.Logistic.Constants holds with s = 1. G and Dg are attained by (R u, b)
-// against (-R u, -b).
+// label interval. The proof of engine.Logistic.Constants holds with s = 1. For a unit vector u, the records (R
+// u, l/2) and (-R u, -l/2) attain G and Dg.
 func (Linear) Constants(b engine.Bounds, radius float64) (engine.Constants, error) {
 	g := 4 * b.FeatureNorm * b.LabelAbs * (1 + 0x1p-50)
 	return constantsOf("Linear", b, radius, g, g)

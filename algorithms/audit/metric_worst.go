@@ -40,11 +40,11 @@ type metricMove struct {
 	moved   float64
 }
 
-// FromWorstStart returns the loss on a domain with another start: the matrix at which one record moves the
-// gradient of a pair most, as found by a search. Guarantees hold for every start that does not depend on the
-// data. The default start, a multiple of the identity, is harmless. The found start is moved slightly towards
-// the default start, so that projections onto the domain do not remove part of the move. FromWorstStart
-// supports only smooth losses. A loss with kinks would lose the form that backends need.
+// FromWorstStart returns the loss l with another start. A search finds a matrix at which one record moves the
+// gradient of a pair most, and this matrix is the start. Guarantees hold for every start that does not depend
+// on the data. The default start, a multiple of the identity, is harmless. The found matrix is moved slightly
+// towards the default start, so that projections onto the domain do not remove part of the gradient's move.
+// FromWorstStart supports only smooth losses. A loss with kinks would lose the form that backends need.
 func FromWorstStart(l engine.MetricLoss, b engine.Bounds, d int, radius float64) (engine.Loss, error) {
 	if c, err := l.Constants(b, radius); err != nil || math.IsInf(c.Smoothness, 0) {
 		if err == nil {

@@ -53,15 +53,15 @@ func logBinomial(n, k int) float64 {
 	return a - b - c
 }
 
-// OneRunEpsilon returns the largest epsilon that g refutes at level alpha. It is a lower bound on the epsilon
-// of the mechanism that is too large with probability at most alpha. It is 0 if the guesses refute no epsilon.
+// OneRunEpsilon returns the largest epsilon that g refutes at level alpha. With probability at least 1 - alpha
+// it is a lower bound on the epsilon of the mechanism. It is 0 if the guesses refute no epsilon.
 func OneRunEpsilon(g Guesses, delta, alpha float64) float64 {
 	return largestRefuted(func(epsilon float64) bool { return oneRunPValue(g, epsilon, delta) < alpha })
 }
 
-// OneRunGDPEpsilon is like OneRunEpsilon under the stronger hypothesis that the mechanism is mu-GDP. It returns
-// the epsilon at delta of the largest mu that g refutes, by the recursion of [MMC24] (Theorem 3.1, Algorithm
-// "audit"). It refutes the claim of mu-GDP, which every plan with Gaussian noise makes.
+// OneRunGDPEpsilon is like OneRunEpsilon, but tests the stronger claim that the mechanism is mu-GDP. Every plan
+// with Gaussian noise makes this claim. OneRunGDPEpsilon finds the largest mu that g refutes ([MMC24], Theorem
+// 3.1, Algorithm "audit") and returns the epsilon of this mu at delta.
 func OneRunGDPEpsilon(g Guesses, delta, alpha float64) float64 {
 	return largestRefuted(func(epsilon float64) bool {
 		return refutesGDP(g, account.GDPMu(epsilon, delta), alpha)

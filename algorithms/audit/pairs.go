@@ -28,15 +28,15 @@ type PairInstance struct {
 	Graph *pairgraph.Graph
 	// Sides are the data and the neighbour.
 	Sides [2]PairSide
-	// Start is the initial matrix. It is nil for a network, which starts as its plan says.
+	// Start is the matrix at which training starts. It is nil for a network, whose plan determines the start.
 	Start []float64
 	Text  string
 }
 
-// WorstPairs searches for the two neighbouring data sets and the start for which the exact vectors of plan p
-// move most. The neighbours differ in the records of `changed` pairs of one individual. If changed is 0,
-// kappa pairs change. If the target draws the order of the pairs from its coins, all changed pairs are in
-// one batch, provided that one batch can hold them.
+// WorstPairs searches for two neighbouring data sets and a start of the training for which the exact vectors
+// of plan p differ most. The data sets differ in the records of `changed` pairs of one individual, or of
+// kappa pairs if changed is 0. If the seed Target.Coins decides the order of the pairs, all changed pairs
+// are in one batch, provided that one batch can hold them.
 func WorstPairs(ctx context.Context, p *pairs.Plan, changed int) (Target, error) {
 	changed = cmp.Or(changed, p.Spec.Kappa)
 	if _, softmax := p.Spec.Loss.(embedding.InfoNCE); softmax {

@@ -18,12 +18,12 @@ const PartFormat = "dyad-audit-part/1"
 // ErrParts is wrapped by errors about parts that do not make up one audit.
 var ErrParts = errors.New("audit: the parts do not make up one audit")
 
-// Part is a share of the runs of an audit. On each data set, it has the runs whose number, counted from 0, is
-// Part-1 modulo Parts. A Part depends only on the target, the options and the numbers Part and Parts. So parts
-// can be made on any machines and in any order.
+// Part holds some of the runs of an audit. On each data set these are the runs Part-1, Part-1+Parts, Part-1+2
+// Parts and so on, counted from 0. A Part depends only on the target, the options and the numbers Part and
+// Parts. So parts can be made on any machines and in any order.
 type Part struct {
 	// Plan is a hash of the attack: of the claim, the data sets, the options, and all bits of the first run on
-	// each data set. Parts of different attacks have different hashes. Parts also have different hashes if the
+	// each data set. Two Part values have different hashes if they belong to different attacks, or if the
 	// vector instructions of their processors give different bits.
 	Plan              [sha256.Size]byte
 	Part, Parts, Runs int
@@ -53,9 +53,9 @@ func RunPart(ctx context.Context, t Target, o Options, part, parts int) (*Part, 
 	return p, nil
 }
 
-// Join returns the report of Run from all parts of its runs, in any order. It differs from the report of Run
-// only in the running time. The error wraps ErrParts if a part is missing, is given twice, or belongs to
-// another audit.
+// Join combines all parts of an audit, given in any order, and returns the report. The report differs from
+// the report of Run only in the running time. The error wraps ErrParts if a part is missing, is given twice,
+// or belongs to another audit.
 func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, error) {
 	start := time.Now()
 	c, hash, r, err := t.divided(ctx, &o)

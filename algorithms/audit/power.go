@@ -13,9 +13,9 @@ import (
 
 // Power describes what an audit can show. It is computed before the runs, from the two data sets alone.
 type Power struct {
-	// Move is the distance that the exact vectors move, divided by the distance that the certificate allows. No number
-	// of runs can show more than this share of the claim. The share refers to mu for Gaussian noise and to epsilon
-	// otherwise.
+	// Move is the distance that the exact vectors move, divided by the distance that the certificate allows. However
+	// many runs are made, they show at most Move times the claimed mu for Gaussian noise, and at most Move times the
+	// claimed epsilon for other noise.
 	Move float64
 	// Runs is the number of runs in the options. RunsForHalf is approximately the number of runs that is needed to
 	// refute half of the claim. It is 0 if no number of runs refutes half of the claim, or if the number is unknown,

@@ -29,9 +29,9 @@ type Program struct {
 	// Rows are the rows of a plan if each release has its own certificate. They are nil if Certificate covers
 	// all releases.
 	Rows algorithms.Releases
-	// EachMoves bounds the L2 distance that the exact vector of every release moves. If it is 0, the
-	// certificate bounds the move of all releases together. The noise determines the norm of the
-	// move and how the moves of the releases add up.
+	// EachMoves bounds how far the exact vector of each release moves, in the L2 norm. If it is 0,
+	// the certificate bounds how far all releases move together. The noise determines the norm for
+	// this and how the moves add up.
 	EachMoves float64
 }
 
@@ -45,15 +45,15 @@ func OnPlan(p *algorithms.Plan, instance string,
 	return Target{Instance: instance, Program: &c}
 }
 
-// OnJobs is OnPlan for jobs of one plan on two neighbouring data sets. The jobs may be of any kind: clusters, figures,
-// thresholds, searches.
+// OnJobs does what OnPlan does, with one job for each of the two neighbouring data sets. Both jobs have the same plan.
+// They may be of any kind: clusters, figures, thresholds, searches.
 func OnJobs(data, neighbour algorithms.Job, instance string) Target {
 	return OnPlan(data.Plan, instance, func(ctx context.Context, other bool, s privacy.Session) ([]float64, error) {
 		return [2]algorithms.Job{data, neighbour}[index(other)].Train(ctx, s, algorithms.Tracker{})
 	})
 }
 
-// OnKind is OnPlan for a user's own kind of run. The two data sets have the plan's shape and differ in one record.
+// OnKind is like OnPlan, for a user's own kind of run. The data sets have the plan's shape and differ in one record.
 func OnKind(p *algorithms.KindPlan, data, neighbour *engine.Records, instance string) Target {
 	t := OnPlan(&p.Plan, instance, func(ctx context.Context, other bool, s privacy.Session) ([]float64, error) {
 		return p.Release(ctx, [2]*engine.Records{data, neighbour}[index(other)], s)

@@ -14,9 +14,9 @@ type Bound struct {
 	Runs int `json:"runs,omitempty"`
 }
 
-// Tightness estimates how close the attacked data sets come to the worst data sets. Share is the part of the
-// claim that runs on the attacked data sets can show, whatever the number of runs. It is 1 for worst-case data
-// sets. If a bound is below this part of the claim, more runs can raise the bound.
+// Tightness estimates how close the attacked data sets come to the worst data sets. Share is a fraction of the
+// claim: runs on the attacked data sets can show this fraction, and more runs cannot show more. It is 1 for
+// worst-case data sets. If a bound is below this fraction of the claim, more runs can raise the bound.
 type Tightness struct {
 	// Quantity is the estimated quantity: "gap/sd", compared with the claimed mu, for Gaussian noise; otherwise
 	// "gap/scale", compared with the claimed epsilon.
@@ -71,13 +71,13 @@ type Report struct {
 	// RunsForHalf is approximately the number of runs that the control needs. It is 0 if this number is unknown, as in
 	// black-box runs, or if HalfRefuted.
 	RunsForHalf int `json:"runs_for_half_claim,omitempty"`
-	// RunsAtLeast is approximately the number of runs that the control needs if the true gap/sd is one standard
-	// error above its estimate Shift.Mu. It is 0 in each of these cases: the runs are black-box runs, HalfRefuted is
-	// true, RunsForHalf is not 0, Shift is nil, or no number of runs would be enough.
+	// RunsAtLeast is approximately the number of runs that would refute a claim of half the size if the true gap/sd
+	// were one standard error above Shift.Mu. It is 0 if the runs are black-box runs, HalfRefuted is true,
+	// RunsForHalf is not 0, Shift is nil, or no number of runs would be enough.
 	RunsAtLeast int `json:"runs_for_half_claim_at_least,omitempty"`
 	// Tightness is nil if the tightness of the attacked data sets is not known.
 	Tightness *Tightness `json:"tightness,omitempty"`
-	// Move is the distance that the exact vectors move divided by the distance that the certificate allows.
+	// Move is the distance between the exact vectors on the two data sets, divided by the certified distance.
 	Move float64 `json:"move_to_certificate,omitempty"`
 	// Shift is the observed gap/sd of the scores under Gaussian noise. The score is the log-likelihood ratio in
 	// white-box runs and the projection on the known direction in black-box runs.
@@ -96,12 +96,13 @@ type Report struct {
 // Refuted reports whether the bounds exceed the claim.
 func (r *Report) Refuted() bool { return r.LowerBound > r.Epsilon }
 
-// Exceeds reports whether the exact vectors move by more than the certificate of the noise allows, beyond the
-// rounding error of Move.
+// Exceeds reports whether the exact vectors move by more than the certificate of the noise permits. The
+// rounding error of Move does not count.
 func (r *Report) Exceeds() bool { return r.Move > 1+1e-9 }
 
 // Holds reports whether the audit found no evidence against the claim: no bound exceeds the claim, the
-// exact vectors do not move by more than the certificate allows, and no noise is off its grid or repeats.
+// exact vectors move within the certificate's bound, all values are on the noise grid, and no noise
+// repeats.
 func (r *Report) Holds() bool {
 	return !r.Refuted() && !r.Exceeds() && r.OffGrid == 0 && r.Repeated == 0
 }

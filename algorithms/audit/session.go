@@ -21,8 +21,8 @@ type Observation struct {
 	// of selections move (selectionMove).
 	moves    []attack.Move
 	runsMove float64
-	// LogRatio is the log-likelihood ratio of the releases, neighbour against data, under the claimed noise. It
-	// is set only in white-box runs.
+	// LogRatio is the logarithm of the density of the releases on the neighbour divided by their density on the
+	// data, under the claimed noise. It is set only in white-box runs.
 	LogRatio float64
 	// gap and noise are sums over the releases of a white-box run. gap adds the distances of the exact vectors
 	// of the two data sets, and noise adds the sizes of the noise. Both use the norm and scale of gammaParts.

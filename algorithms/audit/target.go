@@ -32,8 +32,8 @@ type Target struct {
 	// Horizon records in their order.
 	Stream          *algorithms.Plan
 	Data, Neighbour *engine.Records
-	// Program is the object of the attack if the object is neither an algorithm nor a
-	// stream. If Program is set, the fields Algorithm, Plan and Stream are not used.
+	// Program, if set, is attacked instead of an algorithm or a stream. Algorithm, Plan
+	// and Stream are then not used.
 	Program *Program
 	// Coins is the seed of the coins other than noise in white-box runs.
 	Coins uint64
@@ -110,11 +110,11 @@ func (t Target) check() error {
 	return errors.Join(p.Fits(t.Data), p.Fits(t.Neighbour))
 }
 
-// Move returns the distance that the exact vectors move between the two data sets, divided by the distance that their
-// certificates allow. It is 1 if the certificates are attained. If each release has its own certificate, Move is the
-// root of the mean of the squared ratios of all releases, weighted by their shares of the budget. If one certificate
-// covers all releases (a stream), or only one release reads the replaced record (epochs), the squared ratios are summed
-// instead of averaged.
+// Move returns a ratio: the distance that the exact vectors move between the two data sets, divided by the distance
+// that their certificates allow. It is 1 if the certificates are attained. If each release has its own certificate,
+// Move is the root of the weighted mean of the squared ratios. The weights are the releases' shares of the budget. If
+// one certificate covers all releases (a stream), or only one release reads the replaced record (epochs), Move is the
+// root of the sum of the squared ratios.
 func (t Target) Move(ctx context.Context) (float64, error) { return t.move(ctx, 0) }
 
 // move is Move for the first releases only. If each release has its own certificate and most > 0, it uses at

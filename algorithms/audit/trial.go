@@ -47,8 +47,8 @@ func newTrial(o Observation, scores []score, i int) keptTrial {
 
 // OffGrid counts the released coordinates that are not multiples of the grid of their noise. With exact noise
 // the count is 0, because only values on the grid can be released, whatever the data are
-// (docs/theory.md#noise-grid). A coordinate counts as on the grid if float64 is coarser than the grid at this
-// coordinate.
+// (docs/theory.md#noise-grid). If the float64 numbers near a coordinate are farther apart than a grid step,
+// the coordinate counts as a multiple.
 func OffGrid(runs []Observation) (values, off int) {
 	for _, o := range runs {
 		for _, r := range o.Releases {
@@ -65,10 +65,11 @@ func OffGrid(runs []Observation) (values, off int) {
 	return values, off
 }
 
-// Repeated counts the releases whose noise vector equals the noise vector of another release, to 16 grid steps
-// in each coordinate. Noise of standard deviation sigma has sigma/g >= 2^28 grid steps. So two independent
-// vectors of two coordinates agree with probability below (16 * 2^-28 / (2 sqrt(pi)))^2 * 4 < 2^-49, and 10^5
-// releases contain such a pair with probability below 10^-5. Vectors of one coordinate are not counted.
+// Repeated counts the releases whose noise vector also occurs in another release, after each coordinate is
+// rounded to 16 grid steps. Noise of standard deviation sigma has sigma/g >= 2^28 grid steps. So two
+// independent vectors of two coordinates agree with probability below (16 * 2^-28 / (2 sqrt(pi)))^2 * 4 <
+// 2^-49, and 10^5 releases contain such a pair with probability below 10^-5. Vectors of one coordinate are not
+// counted.
 func Repeated(runs []Observation) int {
 	seen := map[uint64]int{}
 	for _, o := range runs {

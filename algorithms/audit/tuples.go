@@ -46,9 +46,9 @@ func (s TupleSide) alone(victim int) TupleSide {
 	return s
 }
 
-// WorstTuples searches for the pair of neighbours and the start on which the exact vectors of p move most. The
-// neighbours differ in one record. A network starts as its plan says. If the record changes its class, several
-// distances from the other records are tried.
+// WorstTuples searches for two neighbours, and a start, for which the exact vectors of p differ most. The
+// neighbours differ in one record. A network starts as its plan says. If the record changes its class,
+// WorstTuples tries several distances from the other records.
 func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 	s := p.Spec
 	var targets []Target

@@ -40,18 +40,18 @@ type Options struct {
 	algorithms.Provenance
 }
 
-// Plan describes the releases of a clustering and their guarantee, from public numbers.
+// Plan describes the releases of a clustering and their guarantee. It is computed from public numbers only.
 type Plan struct {
 	algorithms.Plan
 	Options Options
-	// CountNoise is the standard deviation of the noise of the number of records of a cluster. CentreNoise
-	// bounds the root mean square norm of the noise of a centre of n/k records, in units of the radius. Both
-	// are for one round.
+	// Both are for one round. CountNoise is the standard deviation of the noise in the number of records of
+	// a cluster. CentreNoise is in units of the radius. It bounds the root mean square norm of the noise in
+	// a centre of n/k records.
 	CountNoise, CentreNoise float64
-	// Seeds is the number of centres in the first half of the rounds if the noise allows more than k centres, and 0
-	// otherwise. After the first half, k-means of the released centres reduces their number to k, so that a few badly
-	// placed first centres matter less. Seeds is 0 for pure epsilon, because pure noise grows with the number of
-	// centres.
+	// Seeds, if not 0, is the number of centres in the first half of the rounds. It is larger than k, so that a few
+	// badly placed first centres matter less. Then k-means of the released centres reduces their number to k. Seeds
+	// is 0 if the noise does not allow more than k centres. For pure epsilon, it is always 0, because pure noise
+	// grows with the number of centres.
 	Seeds int
 }
 

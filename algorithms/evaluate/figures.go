@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Figure is an estimate from released numbers, with an interval that covers the sampling of the records and the noise.
+// Figure is an estimate from released numbers. Its interval allows for the sampling of the records and the noise.
 type Figure struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
@@ -52,9 +52,9 @@ type Figures struct {
 	LossHigh float64 `json:"loss_high,omitempty"`
 	Right    []Right `json:"right,omitempty"`
 	// Difference is the AUC of the model minus the AUC of the other model. Disagreement is a mean over pairs of
-	// a positive and a negative record. The term of a pair is the square of half the difference of the signs by
-	// which the two models order the pair. Without ties Disagreement is the share of pairs that the models
-	// order differently.
+	// a positive and a negative record. The term of a pair is ((s - t)/2)^2, where s is the sign of the score
+	// difference in one model and t the sign in the other. Without ties Disagreement is the share of pairs that
+	// the models order differently.
 	Difference      *Figure `json:"auc_difference,omitempty"`
 	DifferenceNoise float64 `json:"auc_difference_noise,omitempty"`
 	Disagreement    float64 `json:"disagreement,omitempty"`
@@ -71,7 +71,7 @@ const (
 	enoughOfClass = 50
 )
 
-// Figures computes the figures of the released numbers, with intervals of a confidence in (0, 1).
+// Figures computes figures and their intervals from the released numbers. The confidence is in (0, 1).
 func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error) {
 	want := p.Numbers()
 	if len(released) != want || !(confidence > 0 && confidence < 1) {

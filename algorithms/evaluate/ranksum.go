@@ -56,8 +56,8 @@ type Ranks struct {
 	Floor int64
 }
 
-// RankQuery returns the query whose sensitivity bounds the change of Sum and of CountWeight times Positives. It
-// is for n records, or for n persons with at most personRows > 0 rows each.
+// RankQuery returns a query of n records, or of n persons with at most personRows > 0 rows each. The
+// sensitivity of the query bounds the change of two numbers: Ranks.Sum, and Ranks.Positives times CountWeight.
 func RankQuery(n, personRows int, manhattan bool) privacy.ClassPairSum {
 	q := privacy.ClassPairSum{Records: n, Levels: 1, Counted: true, Manhattan: manhattan, Name: rankName}
 	q.Error = Options{Records: n, PersonRows: personRows}.rounding(float64(n)/4 + q.CountWeight())

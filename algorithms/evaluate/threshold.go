@@ -6,8 +6,8 @@ import "fmt"
 type Aim struct {
 	// Name is Balanced, Accuracy, Sensitivity or Specificity.
 	Name string `json:"aim"`
-	// AtLeast applies to Sensitivity and Specificity. The lower end of the figure's interval must reach this
-	// value in (0, 1).
+	// AtLeast, in (0, 1), is set only for Sensitivity and Specificity. The lower end of the interval of this
+	// figure must be at least AtLeast.
 	AtLeast float64 `json:"at_least,omitempty"`
 }
 

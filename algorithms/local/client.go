@@ -43,13 +43,13 @@ func NewClient(p *Plan, src *privacy.Source) *Client {
 	return &Client{plan: p, src: src, pass: p.newPass(), g: make([]float64, p.Parameters)}
 }
 
-// Message returns the message of one visit. It is the only place where a record meets randomness. st is the
-// published state; Epoch and W are used. z has Dim features within the norm bound and label -1 or 1. A state
-// that no server of the plan publishes is an error for every record.
+// Message returns the message of one visit. It is the only place where a record meets randomness. Message
+// uses Epoch and W of the published state st. z has Dim features within the norm bound and label -1 or 1. If
+// no server of the plan publishes st, every record gives an error.
 //
 // A record with another label, or with a feature that is not a number or far beyond the norm bound, contributes
-// nothing. Its message is computed by the same steps as for a record outside of the curriculum with gradient
-// zero. An error would reveal the property of the record.
+// nothing. Its message is computed by the same steps as for a record that is outside of the curriculum and has
+// gradient zero, because an error would reveal a property of the record.
 func (c *Client) Message(st *State, z engine.Record) (Message, error) {
 	p := c.plan
 	if err := p.checkPublished(st); err != nil {

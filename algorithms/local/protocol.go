@@ -122,8 +122,8 @@ const MaxEpochs = 1_000_000
 const maxUsers = 1 << 40
 
 // Plan is a validated protocol with its constants. It is immutable and public. Its guarantee is for one user
-// and all epochs together. The Job of the plan has the events of the ledger, because the noise of messages is
-// drawn by users and not by a session.
+// and all epochs together. The plan of Job has the events for the ledger, because users and not a session
+// draw the noise of messages.
 type Plan struct {
 	algorithms.Plan
 	Protocol
@@ -269,7 +269,7 @@ func inRanges(all []ranged) error {
 // Gradual reports whether a threshold selects records.
 func (p *Plan) Gradual() bool { return p.Method.gradual() }
 
-// ThresholdAt returns D_T of epoch T = 1, 2, ....
+// ThresholdAt returns the threshold D_T of the curriculum in epoch T, counted from 1.
 func (p *Plan) ThresholdAt(epoch int) float64 {
 	d := p.Threshold
 	for t := 1; t < epoch; t++ {
@@ -287,10 +287,10 @@ func (p *Plan) StepSize(t int64) float64 {
 	return p.Radius / (p.L2 * p.EstimateNorm * math.Sqrt(float64(t)))
 }
 
-// KWIKEpochs returns a number of epochs by the KWIK bound O((r/R) ln(1/delta)) of [Han19] Theorem 2 and Remark
-// 6, with the constant 1. The argument ratio is r in the paper, the ratio between maximum and virtual
-// complexity. The argument radius is R in the paper, and delta is the failure probability. The number is a
-// stopping rule from public numbers, not a guarantee.
+// KWIKEpochs returns (ratio/radius) ln(1/delta), rounded up, as a number of epochs. This is the KWIK bound
+// O((r/R) ln(1/delta)) of [Han19] Theorem 2 and Remark 6 with the constant 1. The argument ratio is r, the
+// ratio between maximum and virtual complexity. The argument radius is R, and delta is the failure
+// probability. The result is a public rule for stopping, not a guarantee.
 func KWIKEpochs(ratio, radius, delta float64) (int, error) {
 	epochs := math.Ceil(ratio / radius * math.Log(1/delta))
 	if !(ratio > 0 && radius > 0 && delta > 0 && delta < 1 && epochs <= MaxEpochs) {

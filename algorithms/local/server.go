@@ -105,7 +105,7 @@ func (p *Plan) sum(g []float64, batch []Message) (taken int, err error) {
 	return taken, nil
 }
 
-// AddEstimate decodes the gradient of a message whose Takes is true, and adds it to g, which has length Parameters.
+// AddEstimate decodes the gradient of m and adds the gradient to g, which has length Parameters. m.Takes must be true.
 func (p *Plan) AddEstimate(g []float64, m Message) error {
 	if !p.Method.private() {
 		for i, v := range m.Gradient {

@@ -85,8 +85,8 @@ type Stream struct {
 }
 
 // Open opens the stream of a plan (algorithms.Stream) and locks its state against other processes. There is no
-// charge before Begin. An error about the state file is a *StateError, which wraps fs.ErrExist if a new
-// stream's file exists. The error wraps ledger.ErrResume if the state's run is not in the ledger.
+// charge before Begin. An error about the state file is a *StateError. It wraps fs.ErrExist if the file exists
+// although Resume is not set. If the state's run is not in the ledger, the error wraps ledger.ErrResume.
 func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
 	if !o.Public && plan.Spec.PaperUnsound {
 		return nil, algorithms.ErrUnsound
@@ -163,8 +163,8 @@ func (s *Stream) Guarantee() privacy.Guarantee {
 	return g
 }
 
-// Last returns the last release of this attempt or an earlier one. It returns nil before the first release, and
-// after an error of Take, because the last release may then not be durable.
+// Last returns the last release, even if an earlier attempt made it. It returns nil before the first release.
+// It also returns nil after an error of Take, because the last release may then not be durable.
 func (s *Stream) Last() *Update {
 	if s.stream == nil || s.failed != nil || s.stream.Last() == nil {
 		return nil
@@ -247,10 +247,10 @@ func (s *Stream) Take(ctx context.Context, x []float64, y float64) (*Update, err
 	return s.Last(), s.failed
 }
 
-// Stop ends an attempt. First it saves the state with the records of the unfinished batch. Then it calls
-// publish, in which the caller writes the model of the last release; a nil publish writes no model. Last it
-// informs the ledger: the run is finished if the horizon is reached. Otherwise the attempt counts as resumed,
-// so that copies of the state made during the attempt cannot be used. If publish fails, the ledger is not
+// Stop ends an attempt. First, Stop saves the state with the records of the unfinished batch. Then, if
+// publish is not nil, Stop calls the function publish, which writes the model of the last release. Last, Stop
+// informs the ledger. If the horizon is reached, the ledger records the run as finished. Otherwise it records
+// a resume, so that copies of the state from this attempt cannot be used. If publish fails, the ledger is not
 // informed and the stream can be resumed.
 func (s *Stream) Stop(publish func() error) error {
 	if s.stream == nil || s.failed != nil {

@@ -98,9 +98,9 @@ func DataOf(r *engine.Records, order []int32, norm embedding.Norm, bound float64
 	return data, nil
 }
 
-// PublicBound returns the bound of encoded records in a norm. The Euclidean norm of encoded records is at
-// most 1, so their L1 norm is at most sqrt(d). With these bounds no record is scaled, and a model applies
-// to encoded records without scaling.
+// PublicBound returns a bound of the given norm of every encoded record. Their Euclidean norm is at most
+// 1, so their L1 norm is at most sqrt(d). With these bounds no record is scaled, and a model applies to
+// encoded records without scaling.
 func PublicBound(norm embedding.Norm, features int) float64 {
 	if norm == embedding.L1 {
 		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4

@@ -11,10 +11,10 @@ import (
 	"dyad/engine/embedding"
 )
 
-// Network is a trained network f_theta. Distances are taken between values f_theta(x), and the weights are
-// theta. Every layer is projected to its ball after each step. Spec.Rows is the dimension of f_theta. If
-// StepSize is 0, 0.1 applies. If Epochs is 0, 100 applies, or 5 with embedding.InfoNCE. InfoNCE compares
-// cosines, so it needs Output.Unit.
+// Network is a trained network f_theta. The weights are theta, and distances are taken between values
+// f_theta(x). Every layer is projected to its ball after each step. Spec.Rows is the dimension of f_theta.
+// The default of Spec.StepSize is 0.1. The default of Spec.Epochs is 5 with embedding.InfoNCE and 100
+// otherwise. InfoNCE compares cosines, so it needs Output.Unit.
 type Network struct {
 	Model embedding.Model
 	Start []float64 // the public theta before the first step

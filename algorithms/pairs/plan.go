@@ -25,10 +25,11 @@ const smallestShrink = 0x1p-40
 
 // Plan validates s and computes the certificate, noise and guarantee. Its errors wrap ErrPlan.
 //
-// Every release is q = (sum over a batch of terms clipped to h_t)/(|B| h_t), a mean of terms of norm at most 1
-// for every h_t. The step uses h_t times the noisy q. h_t is a function of the public matrix W_t, so this
-// product is post-processing, and one certificate covers all batches. The noise is a function of public numbers
-// alone, the same for all pairs and graphs (docs/theory.md#pair-groups).
+// Step t clips the terms of its batch B to norm h_t. It releases q, the sum of the clipped terms divided by |B|
+// h_t. So q is a mean of terms of norm at most 1 for every h_t, and one certificate covers all batches. The
+// step multiplies the noisy q by h_t. This is post-processing, because h_t is a function of the public matrix
+// W_t. The noise is a function of public numbers alone. It is the same for all pairs and graphs
+// (docs/theory.md#pair-groups).
 //
 // For labelled pairs the certificate comes from privacy.PairGroup (docs/theory.md#pair-batches) or from
 // privacy.PairSample (docs/theory.md#pair-poisson). For individuals with classes the unit is one record. Its
@@ -135,8 +136,8 @@ func (p *Plan) certify() error {
 	return p.account(c, noise)
 }
 
-// KnownBatches returns the epsilon that the plan's noise would give if the adversary knew the batches and an
-// individual had all its pairs in every batch (full-batch accounting). The epsilon is at the delta of the
+// KnownBatches returns the epsilon of full-batch accounting: the plan's noise would give it if the adversary
+// knew the batches and an individual had all its pairs in every batch. The epsilon is at the delta of the
 // budget. It returns 0 for plans without Poisson batches.
 func (p *Plan) KnownBatches() float64 {
 	if p.Spec.Sampling != Poisson || p.Noise() == nil {

@@ -53,8 +53,8 @@ const (
 	// Labels flips the labels of the pairs at random, once. Features are public (the coin-flip baseline of
 	// [Li20] Section II).
 	Labels
-	// Moments adds noise to the second moments of the differences of similar and of dissimilar pairs, once. The
-	// matrix is computed from these moments (algorithms.PairMetric).
+	// Moments releases the second moments of the differences of similar and of dissimilar pairs once, with
+	// noise. The matrix is computed from these moments (algorithms.PairMetric).
 	Moments
 )
 
@@ -123,17 +123,17 @@ type Spec struct {
 
 	Mode   algorithms.Mode
 	Budget privacy.Budget
-	// Noise is the mechanism of a pure budget (Delta 0). LaplaceNoise clips and bounds in the L1 norm, as the
-	// paper does, and KNormNoise in the L2 norm. If Delta > 0, the noise is Gaussian and norms are L2.
+	// Noise is the mechanism if Delta is 0. With LaplaceNoise, clipping and bounds use the L1 norm, as in the
+	// paper; with KNormNoise, the L2 norm. If Delta > 0, the noise is Gaussian and norms are L2.
 	Noise privacy.PureNoise
 
-	// Batch is the number of terms of a batch, or the expected number. If it is 0, a batch has 50 pairs, or all
-	// tuples of an epoch, which needs the least noise.
+	// Batch is the number of terms of a batch (for Poisson, the expected number). 0 means 50 pairs. For tuples,
+	// 0 means all tuples of an epoch, because such a batch needs the least noise.
 	Batch  int
 	Epochs int // T_max, the number of epochs; 0 means 5
-	// Clip is the clipping norm h. The gradient of every term, or of every cosine with embedding.InfoNCE, is
-	// clipped to this entrywise norm; 0 means 1/2. With Moments, differences are clipped to this norm; 0 means
-	// 0.3 Bound.
+	// Clip is the clipping norm h, entrywise; 0 means 1/2. The gradient of every term is clipped, or with
+	// embedding.InfoNCE the gradient of every cosine. With Moments, differences of records are clipped
+	// instead, and 0 means 0.3 Bound.
 	Clip float64
 	// StepSize is eta_0 of steps eta_0/sqrt(tau), where tau counts batches. If it is 0, 1 applies.
 	StepSize float64
@@ -142,12 +142,12 @@ type Spec struct {
 	// individuals' numbers and Seed, which is public. Each epoch leaves out Individuals mod Tuple individuals.
 	Tuple int
 	Seed  uint64
-	// Network replaces the matrix for tuples of at most embedding.BlockRows individuals. embedding.InfoNCE
-	// needs a Network; a linear map is a network without hidden layers.
+	// Network, if not nil, is trained instead of a matrix. Tuples then have at most embedding.BlockRows
+	// individuals. embedding.InfoNCE needs a Network; a linear map is a network without hidden layers.
 	Network *Network
-	// AllPairs uses all pairs of individuals in every epoch. The gradient of every pair is clipped. It needs
-	// Loss Contrastive and L2 norms, and zero Tuple, Seed and Batch. An epoch takes O(Individuals^2 (Dim +
-	// Rows)) operations.
+	// AllPairs uses all pairs of individuals in every epoch. The gradient of every pair is clipped. AllPairs
+	// needs the loss Contrastive and L2 norms, and Tuple, Seed and Batch must be 0. An epoch takes
+	// O(Individuals^2 (Dim + Rows)) operations.
 	AllPairs bool
 
 	// The following fields are for labelled pairs.

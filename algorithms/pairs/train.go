@@ -273,17 +273,17 @@ type Options struct {
 	// Engine sums the gradients of pairs. If it is nil, embedding.CPU with Workers is used. It must be nil for tuples
 	// and batch softmax losses.
 	Engine embedding.Engine
-	// Networks computes networks for tuples and batch softmax losses. If it is nil, the CPU with Workers is used.
+	// Networks computes the network for tuples and batch softmax losses. If it is nil, the CPU does so.
 	Networks embedding.TermAccelerator
 	Workers  int
 }
 
-// Run charges a plan, or resumes a run that was charged, and trains, by algorithms.Execute. The weights are the
+// Run charges a plan, or resumes a charged run, and trains. It uses algorithms.Execute. The weights are the
 // matrix, row-major, Rows x Dim. Any error after the charge is an *algorithms.ChargedError: the charge stands
 // although no result was released.
 //
-// classes holds the class of each individual. Labelled pairs need classes only for Spec.ByClass. Then labels
-// state whether classes differ, and method Input flips classes, which are 0 or 1, instead of labels.
+// classes holds the class of each individual. Labelled pairs need classes only for Spec.ByClass. Then
+// classes are 0 or 1, labels state whether classes differ, and Input flips classes instead of labels.
 func Run(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, o Options) (*algorithms.Result, error) {
 	if err := p.fits(data, classes); err != nil {
 		return nil, err

@@ -64,8 +64,8 @@ type Plan struct {
 	Reason  string  // the reason why the road was chosen
 	// Trainings holds the plans of the settings. It is nil for Models.
 	Trainings []*algorithms.Plan
-	// Alone is the budget that one setting would spend if it were trained alone with the same noise. The
-	// guarantee of the search exceeds Alone by the cost of choosing.
+	// Alone is the budget for training one setting with the same noise, without a search. The guarantee
+	// of the search exceeds Alone by the cost of choosing.
 	Alone privacy.Budget
 
 	rank      privacy.Certificate  // the certificate of a rank sum, which is an integer

@@ -55,7 +55,7 @@ func (p *Plan) Read(result []float64) (Found, error) {
 
 // Job returns the job of the search for algorithms.Execute. A resumed search starts again from its beginning,
 // with fresh noise, because a checkpoint would have to hold the secret number of runs. The job reports no
-// progress, because a step would reveal the setting in training.
+// progress, because progress would reveal which setting is being trained.
 func (p *Plan) Job(r Records) algorithms.Job {
 	return algorithms.Job{
 		Plan:      &p.Plan,

@@ -15,13 +15,13 @@ import (
 )
 
 // NewLayers returns the network that spec describes, for records with d features and an output of m
-// numbers. The network is a Gorgonia graph of a batch of records, on values of gorgonia.org/tensor, and
+// numbers. One Gorgonia graph, on values of gorgonia.org/tensor, computes a batch of records, and
 // gorgonia.Grad differentiates it.
 //
-// Grad with respect to theta would return the sum over the batch, and there would be no Jacobian of a record
-// to clip. So Grad differentiates with respect to the output z = W x + b of each matrix for each row. Records
-// share only theta. So the derivative of the sum over the batch, with respect to the rows of a record,
-// belongs to this record. The record's Jacobian is the sum over its rows of the products of dz and (x, 1).
+// A derivative with respect to theta would be a sum over the batch, but every record's own Jacobian must be
+// clipped. So Grad differentiates with respect to the output z = W x + b of each matrix for each row. Records
+// share only theta. So the derivative dz of the batch's sum for a row depends on no other record. The
+// record's Jacobian is the sum over its rows of the products of dz and (x, 1).
 //
 // NewLayers makes three comparisons. It compares values with the values of layers.Network, which is plain
 // Go. It compares Jacobians with difference quotients of these values. It compares the bits of the results of a

@@ -33,12 +33,12 @@ type Network struct {
 	StartAt func(seed uint64) []float64
 }
 
-// NewNetwork builds the graph twice and compares its Jacobian with difference quotients of f at random points
-// of the balls, because Gorgonia computes some derivatives wrongly and returns no error. Its error wraps
-// autodiff.ErrGradientsDisagree if they differ. Its error wraps ErrNotAFunction in two cases. In the first,
-// the graph's numbers at these points depend on more than the record and theta, for example because the graph
-// draws random numbers. In the second, the graph has an operation that can remember a record: an operation of
-// another package than Gorgonia, a random operation, BatchNorm, Let or Read. If a later call of Build makes a
+// NewNetwork builds the graph twice. It compares the Jacobian of the graph with difference quotients of f at
+// random points of the balls, because Gorgonia computes some derivatives wrongly and returns no error. If
+// they differ, the error wraps autodiff.ErrGradientsDisagree. The error wraps ErrNotAFunction in two cases.
+// In the first, the graph's numbers at these points depend on more than the record and theta. For example,
+// the graph draws random numbers. In the second, an operation of the graph can remember a record: a random
+// operation, BatchNorm, Let, Read, or an operation from outside Gorgonia. If a later call of Build makes a
 // different graph, this graph has no values. The range of f has no proved bound, so a Model needs Output.Unit
 // or Output.Within.
 func NewNetwork(n Network) (embedding.Network, error) {

@@ -242,8 +242,8 @@ type With struct {
 	// way as for algorithms. A kind that is also a Reader selects the part of a schema that it reads; other kinds read
 	// all features.
 	Kinds []algorithms.Kind
-	// Networks are additional networks that can be chosen by --model. Each must have a Kind, which is its name, and
-	// Build. The network with the Kind "layers" builds all networks that are described by a file.
+	// Networks are additional networks for --model. In each of them, Kind (its name) and Build must be set. Build
+	// of the Kind "layers" builds all networks that a file describes.
 	Networks []lib.Network
 	// Trace, if not nil, is called at every stage of a run, so that a test can stop the program at a stage.
 	Trace func(stage string)

@@ -30,7 +30,7 @@ type heldResult struct {
 	Held *evaluation `json:"held_out,omitempty"` // exact figures of the held-out records
 	// Baseline holds the figures of a model trained without privacy. It is set for synthetic records.
 	Baseline *evaluation `json:"held_out_without_privacy,omitempty"`
-	// HeldProblem is the reason why there are no figures of the held-out records.
+	// HeldProblem tells why no figures were computed for the held-out records.
 	HeldProblem string `json:"held_out_problem,omitempty"`
 	// HeldPrivate holds private figures. They are a separate run in the ledger.
 	HeldPrivate *privateResult `json:"held_out_private,omitempty"`

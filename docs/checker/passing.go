@@ -13,8 +13,8 @@ const (
 	quickShift = 12   // limit of epsilon/mu, which determines the digits of the normal distribution function
 )
 
-// Passing checks a model file while a command reads the file for another purpose. The command writes the text of
-// the file to Passing, which stores at most the first quickBytes + 1 bytes.
+// Passing checks a model file that a command reads anyway. The command writes the text of the file to Passing,
+// which stores at most the first quickBytes + 1 bytes.
 type Passing struct {
 	Plan json.RawMessage // plan of the file
 	text []byte

@@ -35,8 +35,8 @@ type Backend struct {
 	// Method is the method for AllPairs. The zero value is Auto.
 	Method Method
 	// Float32 makes the backend compute all pairs of an engine.MahalanobisLogistic in float32. This
-	// is about twice as fast as float64. The roundoff for each pair grows to between about 10^-6 and
-	// 10^-5 of a gradient. The amount by which one record changes the roundoff does not grow with n
+	// is about twice as fast as float64. The roundoff of a pair is then about 10^-6 to 10^-5 of a
+	// gradient. The effect of one record on the roundoff does not grow with n
 	// (engine.QueryBounds.Neighbour). Plan fails for other metric losses. Score losses are still
 	// computed in float64.
 	Float32 bool
@@ -46,10 +46,10 @@ type Backend struct {
 	// Bounds do not.
 	Variant kernels.Variant
 	// Team shares the work of each sum among processes. The bits of results are the same for any
-	// number of processes. If Team is nil, this process computes alone. Every member plans the
-	// same problems, binds its engine.Share of the same records and calls the same sums. A team
-	// can neither compute PrefixPairs nor use the sorted method, because both process all
-	// records in one order.
+	// number of processes. If Team is nil, this process computes alone. All processes must plan
+	// the same problems and call the same sums in the same order. Each process binds only its
+	// engine.Share of the records. A team can neither compute PrefixPairs nor use the sorted
+	// method, because both process all records in one order.
 	Team engine.Team
 }
 

@@ -32,15 +32,15 @@ func (b Backend) PlanMoments(p engine.Problem) (engine.Kernel, error) {
 
 // Bounds implements engine.Kernel (docs/theory.md#computed-moments).
 //
-// Proof. The error of a sum of products of depth k is at most gamma(k) times the sum of their
-// absolute values, and n 2^-1074 more for products that underflow (package kernels). As vectors,
-// these absolute values have norms of at most n, n R and n R^2, because the norm of a sum is at most
-// the sum of the norms. The vector of |a x~_j| has the norm |a| ||x~|| <= R. The matrix of |x~_i
-// x~_j| and its diagonal have norms of at most ||x~||^2 <= R^2. Packing into isometric coordinates
-// adds engine.SymmetricError times the norm. If records are persons, n is the number of persons. The
-// absolute values of the m rows of a person have the weight 1/m, so their sum is at most the bound
-// for one row. The number of terms that may underflow is the number of rows, with their weights and
-// products. QED
+// Proof. A sum of products of depth k has an error of at most gamma(k) times the sum of their
+// absolute values, plus n 2^-1074 for products that underflow (package kernels). The vectors of
+// these sums for t, a x~ and x~ x~^T have norms of at most n, n R and n R^2, because the norm of a
+// sum is at most the sum of the norms. The vector of |a x~_j| has the norm |a| ||x~|| <= R. The
+// matrix of |x~_i x~_j| and its diagonal have norms of at most ||x~||^2 <= R^2. Packing into
+// isometric coordinates adds engine.SymmetricError times the norm. If records are persons, n is the
+// number of persons. The absolute values of the m rows of a person have the weight 1/m, so their sum
+// is at most the bound for one row. The number of terms that may underflow is the number of rows,
+// with their weights and products. QED
 func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if q.Pairs != nil {
 		return engine.Unanswered()

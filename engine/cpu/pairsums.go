@@ -27,8 +27,8 @@ type EmbeddedPairs struct {
 	Dim           int           // m
 	Form          PairForm
 	Of            engine.Scalar // phi; nil for Differences
-	// Coefficient is the c of Differences, and Size bounds |c| ||f - f'||. They are used for Differences
-	// only. c must be a function of its arguments alone.
+	// Coefficient and Size are used only if Form is Differences. Coefficient computes the c of the slope
+	// from its arguments alone. Size bounds |c| ||f - f'||.
 	Coefficient func(square float64, same bool) float64
 	Size        float64
 }
@@ -135,16 +135,16 @@ func (k *EmbeddedKernel) coefficientError() float64 {
 }
 
 // Error returns a bound of sum_i ||computed V_i - V_i|| for every data set within the bounds. The exact
-// V_i is meant as in engine.QueryBounds.Sum.
+// V_i is defined as in engine.QueryBounds.Sum.
 //
-// Proof. Let a_i be the weights of rows (1, or 1/m for a person with m rows). The a_i add up to N. V_i is
-// a_i sum_j a_j c_ij f_j times -2 for Inner, and a_i sum_j a_j c_ij (f_i - f_j) times 4 for SquaredDistance
-// and times 2 for Differences. If every c_ij has an error of at most q E, the sum over i of the norms of the
-// errors is at most N^2 q E times S = 2F or 8F. A product a_i a_j c_ij f_j takes part in at most depth
-// roundings, and the norms of these products add up to at most N^2 q Q S. For Differences, every coordinate
-// of f_i - f_j is rounded once, relative to itself. So the products, whose norms add up to at most N^2 2
-// Size, have this rounding error. Weights add 8 u. Fewer than 2^4 rows^2 products in each coordinate can
-// underflow. QED
+// Proof. Let a_i be the weights of rows (1, or 1/m for a person with m rows). The a_i add up to N. Let d_ij
+// = f_i - f_j. V_i is -2 a_i sum_j a_j c_ij f_j for Inner, 4 a_i sum_j a_j c_ij d_ij for SquaredDistance,
+// and 2 a_i sum_j a_j c_ij d_ij for Differences. If every c_ij has an error of at most q E, the sum over i
+// of the norms of the errors is at most N^2 q E S, with S = 2F for Inner and 8F for SquaredDistance. A
+// product a_i a_j c_ij f_j takes part in at most depth roundings, and the norms of these products add up to
+// at most N^2 q Q S. For Differences, every coordinate of d_ij is rounded once, relative to itself. So the
+// products, whose norms add up to at most N^2 2 Size, have this rounding error. Weights add 8 u. Fewer than
+// 2^4 rows^2 products in each coordinate can underflow. QED
 func (k *EmbeddedKernel) Error() float64 {
 	n, reach, sums := float64(k.N), k.Bounds.FeatureNorm, engine.Gamma(k.depth())
 	tiny := float64(k.rows) * float64(k.rows) * float64(k.Dim) * (1 + reach) * (1 + reach) * (1 + k.labels()) * (1 + k.bounds.Slope() + k.Size) * 0x1p-1000
@@ -246,9 +246,9 @@ func (e *EmbeddedSums) Close() {
 //
 //	V_i = a_i sum over rows j of other records of a_j (a_ij + b_ji),
 //
-// where a_ij is the slope of the loss of (f_i, f_j) in f_i, and b_ji is the slope of the loss of (f_j, f_i) in
-// its second argument. The slopes b_ji and a_ij are equal. The rows of f are the embeddings and have norms of
-// at most Bounds.FeatureNorm. Every pair is computed once.
+// where a_i is the weight of row i (1 if each row is a record). a_ij is the slope of the loss of (f_i, f_j) in
+// f_i. b_ji is the slope of the loss of (f_j, f_i) in f_i, and is equal to a_ij. The rows of f are the
+// embeddings and have norms of at most Bounds.FeatureNorm. Every pair is computed once.
 func (e *EmbeddedSums) Sum(ctx context.Context, v, f []float64) error {
 	n, m, stride := e.rows, e.Dim, kernels.GramStride(e.Dim)
 	if e.work == nil {

@@ -8,13 +8,12 @@ import (
 	"dyad/kernels"
 )
 
-// Plan returns the kernel for a problem. There are two kinds of supported losses. The first kind is an
-// engine.ScoreLoss or engine.MetricLoss that is smooth or is an engine.ScalarLoss. The second kind is a loss that is
-// neither an engine.ScoreLoss nor an engine.MetricLoss. Its Constants must have Smoothness +Inf, and the kernel
-// computes it pair by pair. Plan returns an error wrapping engine.ErrUnsupported for all other losses and for query
-// groups (see engine.Grouped). Method NearLinear requires an engine.AnalyticLoss whose expansion converges over the
-// public range. Method Sorted requires a slope that is piecewise linear on the public range. If these conditions do
-// not hold, Plan returns the same kind of error.
+// Plan returns the kernel for a problem. It supports an engine.ScoreLoss or engine.MetricLoss that is smooth or is
+// an engine.ScalarLoss. It also supports losses of no such type whose Constants have Smoothness +Inf, and computes
+// them pair by pair. For all other losses and for query groups (see engine.Grouped), the error wraps
+// engine.ErrUnsupported. The error also wraps engine.ErrUnsupported if Method cannot be used: NearLinear needs an
+// engine.AnalyticLoss whose expansion converges over the public range, and Sorted needs a slope that is piecewise
+// linear on the public range.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if b.Method < Auto || b.Method > Sorted {
 		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct, NearLinear or Sorted", b.Method)

@@ -16,9 +16,9 @@ import (
 // from one goroutine at a time.
 type ScoreSums struct{ e *evaluator }
 
-// BindScores returns the ScoreSums of a kernel. The kernel must be planned by a Backend for a
-// ScoreLoss with one feature, Radius 1, and the bound of the scores as FeatureNorm. r contains the
-// labels and persons.
+// BindScores returns the ScoreSums of a kernel that a Backend planned for a ScoreLoss. The problem
+// of the kernel must have one feature and Radius 1, and its FeatureNorm must be the bound of the
+// scores. r contains the labels and persons.
 func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	k, ok := planned.(*kernel)
 	if !ok || k.problem.D != 1 || k.problem.Radius != 1 || k.problem.Bounds.LabelAbs != r.Bounds().LabelAbs {
@@ -38,9 +38,9 @@ func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	return &ScoreSums{e}, e.classify(context.Background())
 }
 
-// ScoreSumsError returns a bound of sum_i |computed c_i - c_i| for a kernel as in BindScores. "Exact" has the
-// same meaning as at engine.QueryBounds.Sum. The proof for QueryBounds.Sum bounds the same sum and multiplies
-// it by the bound of the scores.
+// ScoreSumsError returns a bound of sum_i |computed c_i - exact c_i| for a kernel as in BindScores. "Exact"
+// has the same meaning as at engine.QueryBounds.Sum. The proof there multiplies a bound of this sum by the
+// bound of the scores, so ScoreSumsError divides by it.
 func ScoreSumsError(planned engine.Kernel) float64 {
 	p := planned.Problem()
 	return planned.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum / p.Bounds.FeatureNorm * (1 + 0x1p-40)

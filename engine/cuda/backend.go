@@ -29,9 +29,9 @@ type Backend struct {
 	Memory uint64
 	// Precision is the arithmetic for the pairs of Mahalanobis losses.
 	Precision Precision
-	// Team shares sums among several processes with one GPU each. The results have the bits of one GPU. If Team is nil,
-	// this process computes alone. Every member must plan the same problems, with kernels of the same Method and the
-	// same QueryBounds.Make, bind its engine.Share of the same records, and call the same sums.
+	// Team shares sums among several processes with one GPU each. The results have the same bits as on one GPU. If Team
+	// is nil, this process computes alone. All members must plan the same problems, and get kernels of equal Method and
+	// QueryBounds.Make. Each must bind its own engine.Share of the records and call the same sums.
 	Team engine.Team
 	// Models are the time models for forecasts. If Models is nil, the models returned by Measured apply.
 	Models *Models

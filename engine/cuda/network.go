@@ -144,14 +144,13 @@ func (k *networkKernel) chunk() int {
 
 // PullError implements embedding.RowsKernel.
 //
-// J_i is the Jacobian that follows in exact arithmetic from the numbers that the kernels hold in float32. These numbers
-// are theta, x_i, the hidden values h, their slopes D and, before the last hidden layer, the back-propagated values of
-// each output. The entries of J_i for a layer are products of these numbers. An entry of J_i^T v_i is a sum over m
-// outputs of products of v and such an entry. Its computation has at most m + 1 + chunk + 1 roundings. There are m
-// fused operations with w or with back-propagated values, and at most one product with D. The sum of a chunk has one
-// operation for each record of the chunk. The conversion of the integer sum to float64 is the last rounding. Scaling by
-// a power of two is exact. The absolute values of the products form a vector of norm at most ||J_i||_F ||v_i||, because
-// |J| has the norm of J. So Size = 0, PerNorm = 1.
+// J_i is the exact Jacobian for the numbers that the kernels hold in float32. These numbers are theta, x_i, the hidden
+// values h, their slopes D and, before the last hidden layer, the back-propagated values of each output. The entries of
+// J_i for a layer are products of these numbers. To compute an entry of J_i^T v_i, the kernels multiply entries of v_i
+// and J_i and add the products of the m outputs. This takes at most m + 1 + chunk + 1 roundings: m fused operations
+// with w or with back-propagated values, at most one product with D, one addition for each record of a chunk, and the
+// conversion of the integer sum to float64. Scaling by a power of two is exact. The absolute values of the products
+// form a vector of norm at most ||J_i||_F ||v_i||, because |J| has the norm of J. So Size = 0, PerNorm = 1.
 //
 // The sum of a chunk is truncated to a multiple of the unit in each of the P parameters. The norm of this error is less
 // than chunks sqrt(P) units. Sums of integers are exact, because sums of absolute values stay below 1.01 Most / unit +

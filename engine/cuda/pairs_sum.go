@@ -15,13 +15,13 @@ import (
 //
 // # Every term has norm at most h
 //
-// Claim. The term of a pair is the matrix q T with T_rk = trunc(c_r/q dx_k). It is a function of the two
-// records, the label, w, h and the number of all pairs. The term does not depend on the number of pairs in the
-// batch. A Poisson batch has a random number of pairs, and the accounting for an owner requires that the terms
-// of the other owners are the same with and without the owner's pairs. For every data set and w, the exact norm
-// of the term is at most h, or with RowByRow the norm of each row is at most h. The only requirement on the
-// hardware is that each operation in float64 has a relative error of at most 3 u. (A correctly rounded
-// operation has a relative error of at most u.)
+// Claim. The term of a pair is the matrix q T, where T_rk is c_r/q dx_k, rounded towards zero to an integer. It
+// is a function of the two records, the label, w, h and the number of all pairs. The term does not depend on
+// the number of pairs in the batch. A Poisson batch has a random number of pairs, and the accounting for an
+// owner requires that the terms of the other owners are the same with and without the owner's pairs. For every
+// data set and w, the exact norm of the term is at most h, or with RowByRow the norm of each row is at most h.
+// The only requirement on the hardware is that each operation in float64 has a relative error of at most 3 u.
+// (A correctly rounded operation has a relative error of at most u.)
 //
 // Proof. T_rk is rounded towards zero, so the norm of q T is at most (1 + 6 u) ||c|| ||dx||. The reason is that
 // c dx^T has entrywise norm ||c|| ||dx|| in both norms, and that the scaling by 1/q (exact, if rounding is

@@ -157,10 +157,10 @@ func (e *tupleRows) chunkOf(tiles int) int {
 
 // Add implements embedding.TermRows.
 //
-// The gradient G_t of tuple t is the vector of the numbers that the kernels compute from the tuple's columns alone, by
-// the same operations in both passes. The first pass gives a norm N that is at least ||G_t||, and the scale follows
-// from N. The second pass truncates the entries of scale G_t, in units, to integers. J_i^T v_i of single records are
-// summed in the same way as in networkRows.
+// The kernels compute the gradient G_t of tuple t in two passes. Both passes use the same operations on the columns of
+// this tuple alone. The first pass gives a norm N >= ||G_t||, which determines a scale. The second pass multiplies G_t
+// by the scale, divides it by the unit, and truncates its entries to integers. For single records, J_i^T v_i is summed
+// in the same way as in networkRows.
 func (e *tupleRows) Add(ctx context.Context, v []float64) error {
 	if err := e.open("tuples"); err != nil {
 		return err

@@ -188,10 +188,10 @@ func secondsOf(k engine.Kernel, p engine.Pairs) float64 {
 	return f.Seconds
 }
 
-// Bounds implements engine.Kernel (docs/theory.md#computed-moments). The proof is the proof of package cpu with the
-// depth of the sums on the GPU. Each product is fused with the addition, so a sum of depth k has an error of at most
-// gamma(k) times the sum of absolute values. The host sums t: first blocks of 4096, then the blocks of a chunk, then
-// the chunks. A team adds up the same partial sums in the same order. Seconds is the time of a pass with second
+// Bounds implements engine.Kernel (docs/theory.md#computed-moments). The proof is as in package cpu, but with the
+// depth of the sums on the GPU. The GPU fuses each product with its addition, so a sum of depth k has an error of at
+// most gamma(k) times the sum of absolute values. The host sums t: first blocks of 4096, then the blocks of a chunk,
+// then the chunks. A team adds up the same partial sums in the same order. Seconds is the time of a pass with second
 // moments. The proof of package cpu also covers persons.
 func (k *momentsKernel) Bounds(q engine.Query) engine.QueryBounds {
 	if q.Pairs != nil {

@@ -41,9 +41,9 @@ type Packed struct {
 }
 
 // Pack writes the records of a file as a pack. The records are equal, to the bit, to the records that Load returns.
-// Rows of one person or one query group are stored next to each other. The pack contains only the rows of each person
-// that training uses. The memory needed does not grow with the number of rows, except for the assignment of rows to
-// persons and groups.
+// Rows of one person or one query group are stored next to each other. Of the rows of a person, the pack contains
+// only those that training uses. The memory needed does not grow with the number of rows, except for the lists that
+// assign rows to persons and groups.
 func Pack(w io.Writer, path string, s *schema.Schema, o PackOptions) (*Packed, error) {
 	files, err := Expand(path)
 	if err != nil {

@@ -60,12 +60,12 @@ const (
 	rulePairDuplicate = "row %d has the same pair; keep only the row with the true label"
 )
 
-// LoadPairs reads labelled pairs of the individuals ids from a CSV or Parquet file, which may be compressed
-// with gzip or zstd. If the content breaks a rule, LoadPairs returns a *ParseError with the row. No id may be
-// missing, every id must be in ids, and no two records may have ids that look alike (IDKey). A pair must have
-// two different individuals and one of the two labels. No pair may occur twice, not even in the other order or
-// with another label. file and column are the name of the records' file and the name of its id column in errors
-// about ids.
+// LoadPairs reads labelled pairs from a CSV or Parquet file, which may be compressed with gzip or zstd. The
+// slice ids holds the ids of the individuals. If the content breaks a rule, LoadPairs returns a *ParseError
+// with the row. No id may be missing, every id must be in ids, and no two records may have ids that look alike
+// (IDKey). A pair must have two different individuals and one of the two labels. No pair may occur twice, not
+// even in the other order or with another label. In errors about ids, file is the name of the records' file,
+// and column is the name of its id column.
 //
 // The memory needed is O(ids + pairs): a map entry for each id and each pair, and 16 bytes for each pair.
 func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([]LabelledPair, error) {

@@ -45,8 +45,8 @@ type Options struct {
 	// cuda.AutoPrecision and cuda.FP32 need a GPU.
 	Precision cuda.Precision
 	// Team shares the work with other processes (see dyad.Training.Join). If it is nil, this process
-	// computes alone. Either all members compute on CPUs, or each member computes on a GPU that its
-	// Name selects. In a team, auto means the CPU.
+	// computes alone. Either all members compute on CPUs, or each member computes on the GPU that
+	// its own Options name. In a team, auto means the CPU.
 	Team engine.Team
 }
 
@@ -118,8 +118,8 @@ func (d *Device) Workers() int {
 // Precise reports whether the options set a precision.
 func (d *Device) Precise() bool { return d != nil && d.precise }
 
-// Shared returns "cpu" or "cuda", the kind of device of every member of a team. Without a team it returns "". All
-// members must have the same kind of device, because the grids of CPUs and GPUs differ.
+// Shared returns the kind of device of every member of a team, "cpu" or "cuda". Without a team it returns "". A
+// team has only one kind of device, because CPUs and GPUs divide the work in different ways.
 func (d *Device) Shared() string {
 	if d == nil {
 		return ""
@@ -156,8 +156,8 @@ func (d *Device) Networks() embedding.Backend {
 	return b
 }
 
-// Terms returns the accelerator that computes networks for tuples on the named GPU. If no GPU was named, it
-// returns nil, and the CPU computes the networks.
+// Terms returns the GPU as the accelerator that computes networks for tuples. If the options name no GPU,
+// it returns nil, and the CPU computes the networks.
 func (d *Device) Terms() embedding.TermAccelerator {
 	if d == nil {
 		return nil

@@ -63,9 +63,9 @@ type RowsKernel interface {
 	Bind(r *engine.Records) (Rows, error)
 }
 
-// Rows computes a network for records at one theta after another. It keeps the promises of a Pass: g_i, the norm and
-// J_i are functions of record i and theta alone, bit for bit. The norm is at least the norm of the J_i that Pull
-// multiplies by. The values g_i may lie outside of the proved range. Rows is used from one goroutine at a time.
+// Rows computes the outputs of a network for all records, for one theta after another. It keeps the promises of a
+// Pass: g_i, the norm and J_i depend only on record i and theta, bit for bit. The norm is at least the norm of the
+// J_i that Pull uses. The values g_i may lie outside of the proved range. Rows is used from one goroutine at a time.
 type Rows interface {
 	// Embed sets the rows of g to g_theta(x_i) and norms[i] to at least ||J_i||_F, for all records.
 	Embed(ctx context.Context, g, norms, theta []float64) error
@@ -91,13 +91,13 @@ type TermsProblem struct {
 	Size    int
 }
 
-// TermRows computes sums of terms. g and J_i have the properties that Rows promises. A term is a function of its own
-// records, their v_i, theta and the clipping norm, bit for bit, and its norm is at most the clipping norm. Sums of
-// terms are exact except for one rounding at the end. TermRows is used from one goroutine at a time.
+// TermRows computes sums of terms. g and J_i have the properties that Rows states. A term is a function of its own
+// records, their v_i, theta and the clipping norm, bit for bit. The norm of a term is at most the clipping norm.
+// Sums of terms are exact except for one rounding at the end. TermRows is used from one goroutine at a time.
 //
-// If terms have one record each, a term is J_i^T v_i without clipping. There may then be any number of terms, and a
-// record may occur in several terms. The argument clip of Begin is then not a clipping norm, but an upper bound of
-// the sum of ||J_i||_F ||v_i|| over all terms. The error of Sum is at most SinglesError times this bound.
+// A term of one record is J_i^T v_i without clipping. There may be any number of such terms, and a record may occur
+// in several of them. For such terms, Begin takes as clip an upper bound of the sum of ||J_i||_F ||v_i|| over all
+// terms, not a clipping norm. The error of Sum is at most SinglesError times this bound.
 type TermRows interface {
 	// Room returns the largest number of terms of an Embed.
 	Room() int
@@ -115,11 +115,11 @@ type TermRows interface {
 
 // SinglesError bounds the error of TermRows.Sum for n terms of one record, relative to the bound that Begin takes.
 //
-// Proof (docs/theory.md#networks-on-a-gpu). An entry of J_i^T v_i is computed by m fused operations, and one product
-// may follow them. Chunks of up to 256 records add one operation for each record. At the end, the sum of integers is
-// converted. Truncation changes an entry of a chunk by less than 2^-60 of the bound. Chunks whose v are zeros add
-// nothing. All slices but the last have room for at least 256 records, so at most n/128 + 2 chunks have a v that is not
-// zero. QED
+// Proof (docs/theory.md#networks-on-a-gpu). An entry of J_i^T v_i takes m fused operations and at most one product. The
+// sum of a chunk of up to 256 records takes one more operation for each record. At the end, the sum of integers is
+// converted. Truncation changes an entry of a chunk by less than 2^-60 of the bound. A chunk in which every v_i is zero
+// adds nothing. All slices but the last have room for at least 256 records, so at most n/128 + 2 chunks have a nonzero
+// v_i. QED
 func SinglesError(net Network, n int) float64 {
 	_, m := net.Dims()
 	return engine.Gamma(m+singleChunk+4) + math.Sqrt(float64(Parameters(net)))*(float64(n)/(singleChunk/2)+2)*0x1p-60

@@ -74,9 +74,9 @@ func (a *AllPairs) Len() int { return a.rows * a.data.d }
 //
 //	c (x_i - x_j)^T min(1, clip/(||c|| max(||x_i - x_j||, R/8)))
 //
-// with c the slope of the contrastive loss in v = W x_i - W x_j (Contrastive.Coefficient) and R the norm bound.
-// Each term is a function of its own two records, w and clip, and has Frobenius norm at most clip. The term
-// differs from the gradient clipped to clip only for records closer than R/8 with ||c|| above 8 clip/R.
+// where c is the slope of the contrastive loss in v = W x_i - W x_j (Contrastive.Coefficient) and R is the norm
+// bound. Each term is a function of its own two records, w and clip, and has Frobenius norm at most clip. A
+// term is the gradient, clipped to norm clip, except for records closer than R/8 with ||c|| above 8 clip/R.
 // AllPairsError bounds the error of the summation, for terms with the computed slopes. A slope that overflows
 // counts as zero. When ctx is done, Sum returns ctx.Err().
 //
@@ -170,10 +170,10 @@ func (a *AllPairs) block(s *allPairsScratch, g []float64, from, to int, limit fl
 // AllPairsError bounds the Frobenius distance between the computed Sum over n records
 // and the sum of its terms, for every data set and every w.
 //
-// Proof. ||c_ij|| <= 8 clip/R and ||x_i|| <= R. A product takes part in at most k roundings: n additions of its
-// row of g, the additions of AddRows over n rows, and the additions of the tree. So entry (r, e) is off by at
-// most gamma(k) times the sum over all pairs of |c_ij,r| (|x_i,e| + |x_j,e|). The norm of these sums is at most
-// gamma(k) n (n-1) 8 clip. Underflow adds less than 2^-1020 for each product. QED
+// Proof. ||c_ij|| <= 8 clip/R and ||x_i|| <= R. Each product goes through at most k roundings: n additions of
+// its row of g, the additions of AddRows over n rows, and the additions of the tree. So the error of entry (r,
+// e) is at most gamma(k) times the sum over all pairs of |c_ij,r| (|x_i,e| + |x_j,e|). The norm of these errors
+// is at most gamma(k) n (n-1) 8 clip. Underflow adds less than 2^-1020 for each product. QED
 func AllPairsError(n, rows, dim int, clip float64) float64 {
 	pairs := float64(n) * float64(n-1)
 	k := n + kernels.AddRowsDepth(n) + bits.Len(uint(n/blockRows+1)) + 1

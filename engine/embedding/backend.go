@@ -62,9 +62,9 @@ type kernel struct {
 	grid      float64    // its error besides pull
 }
 
-// Plan returns the kernel for a problem whose loss is a Loss. It wraps engine.ErrUnsupported for other losses,
-// query groups (see engine.Grouped) and float32. If a loss has PairClip but clippedPairs cannot compute it,
-// package cpu evaluates it pair by pair, and the clipping of package cpu is the certificate.
+// Plan returns the kernel for a problem whose loss is a Loss. The error wraps engine.ErrUnsupported for other
+// losses, query groups (see engine.Grouped) and float32. If clippedPairs cannot compute a loss with PairClip,
+// package cpu evaluates the loss pair by pair, and its clipping bounds each term.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (k *kernel) planPairs(b cpu.Backend) (err error) {
 // Problem returns the planned problem.
 func (k *kernel) Problem() engine.Problem { return k.problem }
 
-// Method returns the name of the method for sums over pairs and states that one backward pass per record follows.
+// Method describes how the kernel computes the sums over pairs and the backward passes.
 func (k *kernel) Method() string {
 	if k.loss.PairClip > 0 {
 		return "direct, pairs clipped by products of factors of Jacobians, one backward pass per record"

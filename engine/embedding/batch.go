@@ -90,8 +90,8 @@ func (b *Batch) Close() error {
 	return b.there.Close()
 }
 
-// Begin begins a batch at theta, which must not change until the next Begin. The sum of ||J_i|| ||v_i|| over the
-// rows of the next Pull must be at most total. A device derives the unit of its integers from total.
+// Begin begins a batch at theta, which must not change until the next Begin. total must bound the sum of ||J_i||
+// ||v_i|| over the rows of the next Pull. A device derives the unit of its integers from total.
 func (b *Batch) Begin(ctx context.Context, theta []float64, total float64) error {
 	if b.there != nil {
 		return b.there.Begin(ctx, theta, total*1.01)
@@ -176,9 +176,9 @@ func (b *Batch) Cosine(i, j int) float64 {
 	return kernels.Clamp(dot(b.Embedding(i), b.Embedding(j)), -1, 1)
 }
 
-// Length returns at least the norm of the gradient of f_i.f_j in theta, J_i^T f_j + J_j^T f_i, for the embeddings and
-// Jacobians as computed (docs/theory.md#networks). It returns the same bits if i and j are exchanged. Without
-// factors it is ||J_i|| + ||J_j||, since embeddings have norm at most 1 up to a rounding.
+// Length returns an upper bound of the norm of J_i^T f_j + J_j^T f_i, the gradient of f_i.f_j in theta, with the
+// computed f and J (docs/theory.md#networks). If i and j are exchanged, the bits are the same. Without factors the
+// bound is ||J_i|| + ||J_j||, because the norm of an embedding is at most 1, up to a rounding.
 func (b *Batch) Length(i, j int) float64 {
 	if !b.exact {
 		return (b.bounds[i] + b.bounds[j]) * (1 + 0x1p-40)
@@ -215,11 +215,11 @@ func (b *Batch) Pull(ctx context.Context, grad, v []float64) error {
 	return b.there.Sum(ctx, grad)
 }
 
-// BatchError bounds the error of a Pull: its distance from the exact sum of J_i^T v'_i over at most n records of norm
-// at most norm. The bound holds for theta in the balls and v' with sum_i ||v'_i|| <= total and sum_i ||v_i - v'_i|| <=
-// off. Without factors, two conditions are added: sum_i ||J_i|| ||v'_i|| <= clip * total and sum_i ||J_i|| ||v_i -
-// v'_i|| <= clip * off. A device works without factors. The bound holds on a device, too, so plans do not depend on
-// the device.
+// BatchError bounds the distance of the result of a Pull from the exact sum of J_i^T v'_i. The Pull has at most n
+// records, their norms are at most the argument norm, and theta is in the balls. The v'_i are any vectors with sum_i
+// ||v'_i|| <= total and sum_i ||v_i - v'_i|| <= off. Without factors, sum_i ||J_i|| ||v'_i|| <= clip * total and sum_i
+// ||J_i|| ||v_i - v'_i|| <= clip * off must hold, too. A device works without factors; the bound holds for it, so
+// plans do not depend on the device.
 //
 // Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm. This
 // gives the first line. For other networks Size does not bound ||J_i||. But each line is a sum of products of

@@ -47,8 +47,8 @@ func PairLossOf(how string, phi engine.Scalar) PairLoss {
 	return Score{Of: phi}
 }
 
-// TermLossOf returns the loss of terms with this name, or an error if the name is unknown. The margin is used
-// by contrastive and triplet losses, the temperature by npair, infonce and ntxent.
+// TermLossOf returns the loss with this name, or an error if the name is unknown. Contrastive and triplet
+// losses use the margin. The losses npair, infonce and ntxent use the temperature.
 func TermLossOf(name string, margin, temperature float64) (TermLoss, error) {
 	for _, l := range []TermLoss{
 		Contrastive{margin}, BradleyTerry{}, Triplet{margin}, NPair{temperature}, InfoNCE{Temperature: temperature},

@@ -59,14 +59,14 @@ const (
 	RowByRow
 )
 
-// Sum sets dst to the sum over the listed pairs of
+// Sum sets dst to a sum over the listed pairs. For WholeMatrix, the term of a pair is
 //
 //	grad l(W; pair) / max(1, ||grad l(W; pair)||/clip)
 //
-// with the norm of the data, for WholeMatrix. For RowByRow every row of the gradient is clipped to norm clip
-// instead. w and dst are row-major, rows x Dim. Each term is a function of its own pair, w and clip. The exact
-// term for the computed slope (for RowByRow, each row of the term) has norm at most clip. SumError bounds the
-// error of the summation. A gradient that overflows counts as zero. When ctx is done, Sum returns ctx.Err().
+// with the norm of the data. For RowByRow, every row of the gradient is clipped to norm clip instead. w and
+// dst are row-major, rows x Dim. Each term is a function of its own pair, w and clip. The exact term for the
+// computed slope (for RowByRow, each row of the term) has norm at most clip. SumError bounds the error of the
+// summation. A gradient that overflows counts as zero. When ctx is done, Sum returns ctx.Err().
 func (g *Gradients) Sum(ctx context.Context, dst, w []float64, pairs []int32, clip float64, how Clip) error {
 	chunks := (len(pairs) + chunkPairs - 1) / chunkPairs
 	g.partial = grow(g.partial, chunks*g.Len())

@@ -112,13 +112,13 @@ func newSoftmax(data *Data, loss InfoNCE, model Model, workers int, made func() 
 // Len returns the number of parameters of the network.
 func (s *Softmax) Len() int { return Parameters(s.model.Network) }
 
-// Sum sets dst to the sum over the similar pairs among members. The members are indices of pairs. The sum is
+// Sum sets dst to a sum over the similar pairs among members, which are indices of pairs. The sum is
 //
 //	sum over anchors i and candidates j of C_ij g_ij,   C_ij = w (exp(s_ij/t)/sum_k exp(s_ik/t) - [j is the positive of i]),
 //	g_ij = grad s_ij min(1, clip/||grad s_ij||),
 //
-// with w = 1/t, or 1/(2t) for NT-Xent. s_ij and the factor of g_ij are functions of the two records, theta and clip.
-// So one more pair changes the sum by at most the change that privacy.SoftmaxSample certifies
+// where w is 1/t, or 1/(2t) for NT-Xent. The score s_ij and the clipping factor of g_ij are functions of the two
+// records, theta and clip. So an added pair changes the sum by at most what privacy.SoftmaxSample certifies
 // (docs/theory.md#batch-softmax). SoftmaxError bounds the error of the summation. A pair with a record that is not
 // finite counts as dissimilar. theta must be in the balls of the layers. When ctx is done, Sum returns ctx.Err(). It
 // takes O(m^2 (dim + units + features)) operations and O(m) memory.
@@ -268,13 +268,12 @@ func (s *Softmax) eachView(ctx context.Context, n int, do func(i int)) error {
 // pairs of records of norm at most norm. The bound holds for every data set and every theta in the balls. C_ij are
 // computed from the computed exponentials, and g_ij from the computed factors, embeddings and Jacobians.
 //
-// Proof. The absolute values of the coefficients of the anchors add up to 2 m/t. The computation of a coefficient has a
-// sum of up to 2m exponentials, a quotient and fewer than 8 more roundings. So the errors of the coefficients add up to
-// at most gamma(2m + 12) 2 m/t. This number is multiplied by clip, which bounds ||g_ij||. Two further errors are the
-// rounding of v_i = sum_j q_ij (C_ij + C_ji) f_j and the rounding of Pull (Model.BatchError). The norms of the v_i add
-// up to 2 (2 m/t), and each product has at most 2m + 12 roundings. For a network that is no MLP q_ij <= clip/(||J_i|| +
-// ||J_j||), so that ||J_i|| ||v_i|| is at most clip times the sum over j of |C_ij + C_ji|. The same holds for every
-// network on a device. QED
+// Proof. The absolute values of the coefficients of the anchors add up to 2 m/t. A coefficient is computed with a sum
+// of up to 2m exponentials, a quotient and fewer than 8 more roundings. So the errors of the coefficients add up to at
+// most gamma(2m + 12) 2 m/t. This is multiplied by clip, which bounds ||g_ij||. Two more errors come from rounding v_i
+// = sum_j q_ij (C_ij + C_ji) f_j and from rounding in Pull (Model.BatchError). The norms of the v_i add up to 2 (2
+// m/t), and each product has at most 2m + 12 roundings. If the network is not an MLP, q_ij <= clip/(||J_i|| + ||J_j||),
+// so ||J_i|| ||v_i|| <= clip sum_j |C_ij + C_ji|. The same holds for every network on a device. QED
 func SoftmaxError(model Model, loss InfoNCE, norm float64, pairs int, clip float64) float64 {
 	const up = 1 + 0x1p-20
 	most := loss.most(pairs)

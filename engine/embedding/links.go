@@ -68,8 +68,8 @@ type TupleLoss interface {
 type PairBounds struct {
 	// Slope is A: ||a|| <= A and ||b|| <= A for a = dl/df, b = dl/df'.
 	Slope float64
-	// Diameter bounds how far a term can move when one of its records is replaced, divided by the clipping norm of
-	// Jacobians. It is 4 A, where A is Slope. For a loss with b = -a it can be less (docs/theory.md#networks).
+	// Diameter, times the clipping norm of Jacobians, bounds how far a term can move when one of its records is
+	// replaced. Diameter is 4 Slope, or less for some losses with b = -a (docs/theory.md#networks).
 	Diameter float64
 	// Origin is the source of the bounds of phi's slopes.
 	Origin engine.Origin

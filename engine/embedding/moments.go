@@ -39,9 +39,9 @@ func differenceProblem(pairs, dim int, bound float64) engine.Problem {
 // MomentsError bounds the errors of Sum for every data set: the error of the number of similar pairs, and the
 // error of each of the two sums (engine.QueryBounds).
 //
-// Proof. The errors of blocks add up. Each block also adds the error of one addition, which is at most 2^-53 of
-// the final norm bounds m and m clip^2. The error within a block is proportional to the number of pairs in the
-// block. Its depth is at most the depth of a longest block. QED
+// Proof. The errors of the blocks add up. Each block also adds the error of one addition. This error is at most
+// 2^-53 times the bound of the final norm, which is m or m clip^2 for m pairs. The error within a block is
+// proportional to its number of pairs. The depth of a block is at most the depth of a longest block. QED
 func MomentsError(pairs, dim int, bound, clip float64) (engine.QueryBounds, error) {
 	blocks := momentBlocks(pairs)
 	if pairs < 2 {

@@ -49,9 +49,9 @@ type Pass interface {
 	Pull(grad, v []float64, rows int)
 }
 
-// PullError holds public numbers about the roundings of Pass.Pull. J_i^T v_i is a sum of products whose
-// absolute values form a vector of norm at most (Size + PerNorm ||J_i||) ||v_i||. Each product is rounded at
-// most Depth times until Pull has added it to a grad of zeros. Underflow adds at most Tiny for a block.
+// PullError holds public numbers about rounding in Pass.Pull. Pull computes J_i^T v_i as a sum of products,
+// whose absolute values add up to a vector of norm at most (Size + PerNorm ||J_i||) ||v_i||. Each product is
+// rounded at most Depth times, with its addition to a grad of zeros. Underflow adds at most Tiny per block.
 type PullError struct {
 	Depth         int
 	Size, PerNorm float64
@@ -136,7 +136,7 @@ type Blocks interface {
 // Dims returns d and m of the network.
 func (m Model) Dims() (d, dim int) { return m.Network.Dims() }
 
-// Reach bounds ||f||, both exact and as computed, for ||x|| <= norm. It is +Inf if no bound is known.
+// Reach bounds ||f|| for ||x|| <= norm, for the exact f and the computed f. It is +Inf if no bound is known.
 func (m Model) Reach(norm float64) float64 {
 	reach := m.Network.Reach(norm)
 	switch {

@@ -32,9 +32,9 @@ func (s Score) scalar(b engine.Bounds, reach float64) (engine.Scalar, float64) {
 	return s.Of, 4 * b.LabelAbs * reach * marginSlack
 }
 
-// Bounds returns bounds with A = l sup |phi'| and the diameter 2 l (sup max(0, -phi') + sup max(0, phi')),
-// where l = 2 b.LabelAbs. They follow from docs/theory.md#score-losses with s J^T in the place of x, which lies
-// in a ball of radius C. It returns an error if m is not 1.
+// Bounds returns Slope = l sup |phi'| and Diameter = 2 l (sup max(0, -phi') + sup max(0, phi')), where l = 2
+// b.LabelAbs. The proof follows docs/theory.md#score-losses with s J^T instead of x. The norm of s J^T is at
+// most C. Bounds returns an error if m is not 1.
 func (s Score) Bounds(b engine.Bounds, reach float64, m int) (PairBounds, error) {
 	if m != 1 {
 		return PairBounds{}, fmt.Errorf("embedding: loss %s needs one score for each record, but the network "+
@@ -116,7 +116,7 @@ func (l Distance) Name() string { return "distance-" + l.Of.Name() }
 // Definition returns the formula.
 func (l Distance) Definition() string { return l.Of.Text() + ", u = y y' (1 - ||f - f'||^2)" }
 
-// Bounds returns bounds with A = 4 q reach sup |phi'|, where q = b.LabelAbs^2, because a = -2 phi'(u) y y' (f - f').
+// Bounds returns the bounds for A = 4 q reach sup |phi'|, q = b.LabelAbs^2. Proof: a = -2 phi'(u) y y' (f - f').
 func (l Distance) Bounds(b engine.Bounds, reach float64, _ int) (PairBounds, error) {
 	k, err := slopesOn(l.scalar(b, reach))
 	return general(4*b.LabelAbs*b.LabelAbs*reach*k.Slope(), k.Origin), err

@@ -2,10 +2,10 @@ package embedding
 
 import "dyad/kernels"
 
-// TermPass computes terms of up to BlockRows records that are clipped as a whole. For the records of a term it
-// computes the embeddings and J_1^T v_1 + ... + J_k^T v_k. By the promises of Network, the embeddings and this
-// sum are functions of these records and theta alone, bit for bit. A TermPass is used from one goroutine at a
-// time.
+// TermPass computes terms. A term has up to BlockRows records and is clipped as a whole. For the records of a
+// term, TermPass computes the embeddings and J_1^T v_1 + ... + J_k^T v_k. By the promises of Network, the
+// embeddings and this sum are functions of these records and theta alone, bit for bit. A TermPass is used from
+// one goroutine at a time.
 type TermPass struct {
 	pass  *modelPass
 	norms []float64
@@ -18,9 +18,9 @@ func (m Model) NewTermPass() (*TermPass, error) {
 	return &TermPass{pass: pass, norms: make([]float64, BlockRows)}, err
 }
 
-// NewGivenPass returns a TermPass for embeddings and norms that TermRows computed for records of at most norm. The
-// caller passes the embeddings and norms to Give. Then Embed applies only the output stage of the model, and Pull
-// sets v to the input of TermRows.Add.
+// NewGivenPass returns a TermPass for embeddings and norms that TermRows computed. norm bounds the norm of a
+// record. The caller passes the embeddings and norms to Give. Then Embed applies only the output stage of the
+// model, and Pull sets v to the input of TermRows.Add.
 func (m Model) NewGivenPass(norm float64) *TermPass {
 	return &TermPass{pass: m.passOf(&given{reach: m.Network.Reach(norm)}), norms: make([]float64, BlockRows)}
 }

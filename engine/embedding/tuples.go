@@ -54,10 +54,10 @@ type tupleScratch struct {
 	gradient []float64 // as long as the weights
 }
 
-// NewTuples returns a Tuples over tuples of size individuals of data, for a matrix of rows x Dim. The listed
-// pairs of data are not used. classes holds the class of each individual. Losses only test whether classes
-// are equal. If workers is below 1, one worker is used. The number of workers changes the running time but
-// not the result.
+// NewTuples returns a Tuples for a matrix of rows x Dim. Each tuple consists of individuals of data, and
+// `size` is their number. The pairs that data lists are not used. classes holds the class of each
+// individual. Losses only test whether classes are equal. If workers is below 1, one worker is used. The
+// number of workers changes the running time but not the result.
 func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
 	if loss == nil || rows < 1 || rows > 1<<20 {
 		return nil, fmt.Errorf("embedding: a matrix has %d rows and loss %v, but it needs at least 1 row and a loss", rows,
@@ -153,15 +153,16 @@ func (t *Tuples) with(made func() (termMap, error)) (*Tuples, error) {
 // Len returns the number of weights: the entries of W or the parameters of the network.
 func (t *Tuples) Len() int { return t.length }
 
-// Sum sets dst to the sum over the tuples in members, each of size individuals, of
+// Sum sets dst to the sum of the terms of all tuples. members lists the individuals of
+// one tuple after another. A term is
 //
 //	G / max(1, ||G||/clip),  G = grad l(W; tuple)
 //
-// with the entrywise norm of the data. The gradient of a tuple is clipped as a whole. So its term is a function
-// of its own records, w and clip, and has norm at most clip. This holds for any number of pairs or triplets in
-// the tuple and for any divisor in the loss. w and dst are row-major, rows x Dim, or the parameters of the
-// network. SumError bounds the error of the summation of these terms. A gradient that is not finite counts as
-// zero. When ctx is done, Sum returns ctx.Err().
+// with the entrywise norm of the data. The gradient of a tuple is clipped as a whole. So the term of a tuple is
+// a function of the tuple's records, w and clip, and has norm at most clip. This holds for any number of pairs
+// or triplets in the tuple and for any divisor in the loss. w and dst are row-major, rows x Dim, or the
+// parameters of the network. SumError bounds the error of the summation of these terms. A gradient that is not
+// finite counts as zero. When ctx is done, Sum returns ctx.Err().
 //
 // Clipping: the computed norm n of the computed G has a relative error below (Len + 8) 2^-53. G is scaled
 // whenever n exceeds clip times 1 - slack, with slack (Len + 16) 2^-51. It is scaled to norm clip (1 - slack),
@@ -281,8 +282,8 @@ func (t *Tuples) slopes(s *tupleScratch, tuple []int32) bool {
 	return true
 }
 
-// Objective returns the mean loss over the tuples in members. It is a diagnostic for public data and is not private. It
-// returns NaN on a device, and if a network is not finite for a record.
+// Objective returns the mean loss over the tuples that members lists, one after the other. It is a diagnostic for
+// public data and is not private. It returns NaN on a device, and if a network is not finite for a record.
 func (t *Tuples) Objective(w []float64, members []int32) float64 {
 	if t.elsewhere != nil {
 		return math.NaN()

@@ -19,9 +19,9 @@ type T interface {
 	Logf(format string, args ...any)
 }
 
-// Options selects the cases of Run. With the zero value, Run covers all cases if the tests run at full power
-// (sizes.Full). Below full power, Run combines each size with only one of the radii, and each case with only every
-// second labelling. The next size gets the next radius, and the next case gets the other labellings.
+// Options selects the cases of Run. The zero value selects all cases if the tests run at full power (sizes.Full).
+// Otherwise Run tests each size with only one radius, and each case with only half of the labellings. The radius
+// changes from size to size, and the half changes from case to case.
 type Options struct {
 	// Losses are the score losses. If it is nil, engine.Logistic{} and SmoothHinge{} are used. An empty list
 	// that is not nil means no losses.
@@ -37,7 +37,7 @@ type Options struct {
 	// Groups are the sizes of query groups for further tests of score losses, planned by engine.Grouped. The
 	// default is one data set of groups from 1 to 70 records. An empty list that is not nil means no groups.
 	Groups [][]int
-	// Persons adds data sets whose records are persons with several rows.
+	// Persons adds tests with data sets in which each record is a person with several rows.
 	Persons bool
 	// Short leaves out sizes above 129. If Sizes or Radii is nil, Short also uses fewer default values.
 	Short bool
@@ -46,14 +46,13 @@ type Options struct {
 	// numbers. Otherwise, every problem is checked with only one of these numbers, and the numbers take turns.
 	// If WithWorkers is nil, this check is skipped.
 	WithWorkers func(workers int) engine.Backend
-	// PerPair is the limit of Roundoff / Pairs.Len in units of the Lipschitz constant, for 64 records or more.
-	// It is multiplied by max(1, V/8), where V = 4 LabelAbs FeatureNorm Radius is the largest margin. The
-	// default is 6e-13. Metric losses have a third of the limit, times max(1, Radius/8), which is below 1e-12
-	// at Radius 1. Without this limit a backend could pass with a bound too large to be useful.
+	// PerPair determines the limit of Roundoff / Pairs.Len in units of the Lipschitz constant, for 64 records
+	// or more. The limit is PerPair max(1, V/8), where V = 4 LabelAbs FeatureNorm Radius is the largest
+	// margin, and PerPair/3 max(1, Radius/8) for metric losses. The default is 6e-13. Larger bounds are
+	// useless.
 	PerPair float64
-	// KinkError is for losses that are not smooth, if the backend computes their margins and slopes in less
-	// than float64. It is the error of a margin relative to the largest margin, and of a slope relative to
-	// the largest slope.
+	// KinkError is the error of a margin divided by the largest margin, and of a slope divided by the
+	// largest slope. It is for losses that are not smooth and backends less precise than float64.
 	KinkError float64
 	// Unsupported is called for a problem for which the backend returns engine.ErrUnsupported. If Unsupported
 	// is nil, this error is a failure.

@@ -112,7 +112,7 @@ func comments(facts []Fact) []string {
 	return lines
 }
 
-// Python returns the source of a function of NumPy columns.
+// Python returns the source of a Python function that scores NumPy columns.
 func (f *Function) Python() ([]byte, error) {
 	return f.fill(pythonTemplate, words{pythonText, pythonText}, template.FuncMap{
 		"number": numberOr("np.nan"),

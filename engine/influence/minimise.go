@@ -16,9 +16,9 @@ const (
 )
 
 // Minimise sets w to a point at which the gradient of F has a norm of at most 1e-9. It uses Newton's method
-// with conjugate gradients and backtracking, starting from w. For a convex F the point is the minimum. For any
-// other F the point is stationary, and F is there at most as large as at the start. Minimise returns an error
-// if it finds no such point within 200 steps or within the radius.
+// with conjugate gradients and backtracking, starting from w. If F is convex, the point is the minimum.
+// Otherwise the point is stationary, and F is not larger than at the start. Minimise returns an error if it
+// finds no such point within 200 steps or within the radius.
 func (o *Objective) Minimise(ctx context.Context, w []float64) error {
 	g, step, at := make([]float64, len(w)), make([]float64, len(w)), make([]float64, len(w))
 	value, err := o.Value(ctx, w)

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	L2       float64 // coefficient of the objective's L2 term, positive
 	Envelope float64 // if above 0, phi is replaced by its Moreau envelope with this mu
-	// On holds the records on whose mean loss the effects are measured.
+	// On holds records. An effect is a change of the mean loss on these records.
 	On *engine.Records
 	// Start holds the initial weights of a network. It is nil for linear scores and metrics, which start at 0.
 	Start []float64
@@ -52,8 +52,8 @@ type Influences struct {
 	// is at most PL. PL is absent if every point was at the minimum.
 	PL       *float64 `json:"polyak_lojasiewicz,omitempty"`
 	PLPoints int      `json:"polyak_lojasiewicz_points"`
-	// Elastic holds, for each record, the largest change of any pair's loss if the record is left out, to first
-	// order. Uniform is the largest value in Elastic. UniformBound is the theoretical bound for convex losses.
+	// Elastic holds, for each record, the largest first-order change of a pair's loss if the record is left
+	// out. Uniform is the largest value in Elastic. UniformBound is the theoretical bound for convex losses.
 	Elastic []float64 `json:"elastic_stability,omitempty"`
 	Uniform *float64  `json:"uniform_stability,omitempty"`
 	// Expected is the largest mean change of a pair's loss. The mean for one pair is taken over all records, each of

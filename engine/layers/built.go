@@ -54,10 +54,10 @@ type Own struct {
 	In int
 	// Out is the dimension of the output.
 	Out int
-	// Parts are the layers of the weights as a model file states them, or nil for a new network.
+	// Parts are the layers that a model file states for the weights, or nil for a new network.
 	Parts []embedding.Layer
-	// Build makes the network with a Jacobian. If it is nil, no Jacobian is known, and the network maps records
-	// only if it has a Spec.
+	// Build makes a network that can also compute its Jacobian. If Build is nil, the Jacobian is unknown, and
+	// the network can map records only if it has a Spec.
 	Build func() (embedding.Network, error)
 }
 

@@ -29,7 +29,7 @@ type Step struct {
 	In, Out []int
 	// First is the index of the step's first matrix among Network.Layers.
 	First int
-	// Pass is the factor by which an embedding of categories multiplies the columns that it does not replace.
+	// Pass belongs to an embedding of categories. The embedding multiplies all other columns by Pass.
 	Pass float64
 	// Inner are the steps of a residual layer.
 	Inner []Step
@@ -277,8 +277,8 @@ func (n *Network) Layers() []embedding.Layer { return n.theta }
 // Steps returns the layers with their shapes.
 func (n *Network) Steps() []Step { return n.steps }
 
-// Activations implements embedding.Dense. ok is true only if every layer maps a vector to a vector, with at most one
-// activation after it. The first input is the vector of a record, or its image as a vector.
+// Activations implements embedding.Dense. ok is true only if every layer maps a vector to a vector and at most one
+// activation follows each layer. If a record is an image, the first layer takes the image as a vector.
 func (n *Network) Activations() (names []string, ok bool) {
 	for _, s := range n.steps {
 		switch {
@@ -296,7 +296,7 @@ func (n *Network) Activations() (names []string, ok bool) {
 // Spec returns the description of the network.
 func (n *Network) Spec() Spec { return n.spec }
 
-// Reach returns +Inf because no bound is proved. So a Model needs Output.Unit or Output.Within.
+// Reach returns +Inf, because no bound of the outputs is proved. So a Model must set Output.Unit or Output.Within.
 func (n *Network) Reach(float64) float64 { return math.Inf(1) }
 
 // PullError returns the error bounds of the network that is used for training. It has the same

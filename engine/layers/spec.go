@@ -34,8 +34,8 @@ type Spec struct {
 	// Input is the shape of a record. The features of a record are in row-major order of this shape: the last
 	// dimension varies fastest. If Input is nil, a record is a vector of all features.
 	Input []int `json:"input,omitempty" yaml:"input"`
-	// Gain is the standard deviation of the outputs of the first layer with weights at the start of training, for
-	// records of norm at most 1. If it is 0, 2 applies.
+	// Gain is the standard deviation of the outputs of the first layer that has weights, at the start of training
+	// and for records of norm at most 1. The value 0 means 2.
 	Gain   float64 `json:"gain,omitempty" yaml:"gain"`
 	Layers []Layer `json:"layers" yaml:"layers"`
 

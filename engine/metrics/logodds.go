@@ -8,11 +8,11 @@ import (
 )
 
 // LogOdds is a model of the log odds of the positive class for a record x with the score w.x. It was fitted to
-// clipped records. The log odds are clipped to [-Limit, Limit]. Before clipping, they are
+// clipped records. The log odds are the following sum, clipped to [-Limit, Limit]:
 //
-//	Intercept + Slope w.x~,  x~ = (x - Centre) min(1, ClipRadius/|x - Centre|),  and at most Limit away from 0
+//	Intercept + Slope w.x~,  x~ = (x - Centre) min(1, ClipRadius/|x - Centre|)
 //
-// in the units of encoded features. They are fitted to the classes and do not follow from the weights alone.
+// in the units of encoded features. The log odds are fitted to the classes and do not follow from the weights alone.
 type LogOdds struct {
 	Intercept  float64   `json:"intercept"`
 	Slope      float64   `json:"slope"` // at least 0
@@ -21,8 +21,8 @@ type LogOdds struct {
 	Centre     []float64 `json:"centre"` // one number for each feature
 }
 
-// NewLogOdds returns a LogOdds with the given numbers in the order of the fields. It returns nil if there are
-// no numbers.
+// NewLogOdds returns the LogOdds whose fields, in their order, are numbers[0], numbers[1] and so on. It
+// returns nil if numbers is nil.
 func NewLogOdds(numbers []float64) *LogOdds {
 	if numbers == nil {
 		return nil

@@ -6,11 +6,12 @@ import (
 	"math/rand/v2"
 )
 
-// Draw returns round(density n) different pairs of n individuals in random order. No
-// individual is in more than limit pairs. The pairs are a function of the arguments
-// alone, so they reveal nothing about any record. kappa' and the degrees are public, and
-// a guarantee for limit replaced pairs is also a guarantee for a replaced individual
-// (docs/theory.md#pair-groups). Labels of the pairs may be computed from the records.
+// Draw returns different pairs of the individuals 0 to n-1, in random order. The number
+// of pairs is round(density n). The number of pairs of an individual is at most limit.
+// The pairs depend on the arguments alone, so they reveal nothing about any record, and
+// kappa' and the degrees are public. A guarantee for limit replaced pairs covers the
+// replacement of one individual (docs/theory.md#pair-groups). Labels of the pairs may be
+// computed from the records.
 //
 // Pairs are drawn uniformly. A pair is kept if it is new and each of its two individuals
 // is in fewer than limit pairs. Draw fails if density is not positive. It also fails if

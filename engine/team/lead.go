@@ -97,8 +97,8 @@ func (l *Leader) Digest(ctx context.Context) (string, error) {
 }
 
 // Inputs returns an error unless the input files of all ranks are unchanged. Every rank checks the files
-// that it read: this rank calls the function own, and every other rank calls the function that was passed
-// to Serve. If files of another rank have changed, the error that Serve returns on that rank names the
+// that it read: this rank by calling own(), and every other rank by calling the function that Serve
+// received. If files of another rank have changed, the error that Serve returns on that rank names the
 // files.
 func (l *Leader) Inputs(ctx context.Context, own func() error) error {
 	if err := l.ask(ctx, opInputs, nil, nil); err != nil {

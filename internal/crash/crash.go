@@ -50,9 +50,9 @@ type Spec struct {
 	Ranks  string
 }
 
-// With returns the spec with a fault. The argument fault is a value of Spec.Fault or a description in a
-// table of tests, such as "kill -9", "disk full" or "ledger folder read-only". A fault that makes folders
-// read-only applies to the folder "out", to the folder "ledger" or to both folders in dir.
+// With returns the spec with a fault. The argument fault is a value of Spec.Fault or a phrase from the
+// tables of tests, such as "kill -9", "disk full" or "ledger folder read-only". The folders that a fault
+// makes read-only are dir/out, dir/ledger or both.
 func (s Spec) With(fault, dir string) Spec {
 	folders, readOnly := strings.CutSuffix(fault, " folder read-only")
 	s.Fault = cmp.Or(map[string]string{"kill -9": "kill", "disk full": "full"}[fault], fault)

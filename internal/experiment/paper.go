@@ -47,8 +47,8 @@ type Paper struct {
 	// Differs lists how this run differs from the paper's run, such as other records, fewer records or fewer
 	// repeats. An item with such differences counts as partly reproduced.
 	Differs []string `yaml:"differs"`
-	// Command is the command for an item that the runner of this package does not run. The command is
-	// run in the root of the repository. Table describes how to read the result of the command.
+	// Command is a command that computes the item, if the runner of this package does not. It is run
+	// in the root of the repository. Table describes how to read its result.
 	Command string     `yaml:"command"`
 	Quick   string     `yaml:"quick"` // a short form of Command
 	Table   PaperTable `yaml:"table"`
@@ -80,7 +80,7 @@ type PaperTable struct {
 	By    []string `yaml:"by"`
 	X     string   `yaml:"x"` // the column of the figure's axis, one of By
 	Value string   `yaml:"value"`
-	// Panels draws a figure for each value of the first column of By, with a point for every run at X and Value.
+	// Panels draws each run as a point (X, Value). Runs with the same value in the first column of By share a figure.
 	Panels bool `yaml:"panels"`
 	// Cells are the numbers that the paper prints. Each number is stored with the values of the columns in By.
 	Cells []PaperCell `yaml:"cells"`
@@ -169,7 +169,7 @@ type Given struct {
 	// different noise, Sigma describes the release with the highest cost. For a stream, Sigma is the standard
 	// deviation of release t, multiplied by alpha t/2.
 	Sigma float64 `csv:"sigma %.6g"`
-	// Gives is the proved epsilon at delta. It is +Inf if no epsilon is proved.
+	// Gives is the epsilon that is proved at Delta for the method's noise. It is +Inf if no epsilon is proved.
 	Gives float64 `csv:"epsilon_given %.6g"`
 	// Refused is the reason why there is no plan.
 	Refused string `csv:"refused"`

@@ -23,7 +23,7 @@ type request struct {
 	Seed    uint64         `json:"seed"`
 	Options map[string]any `json:"options"`
 	// Columns holds the number of categories of each column, or 0 for a numeric column. It is set for peers that
-	// ask for columns. The next two fields name the files with the values of the columns.
+	// ask for columns. TrainColumns and TestColumns name the files with the values.
 	Columns      []int  `json:"columns,omitempty"`
 	TrainColumns string `json:"train_columns,omitempty"`
 	TestColumns  string `json:"test_columns,omitempty"`

@@ -37,9 +37,9 @@ type Plan struct {
 	// Neighbours is the k of k nearest neighbours. The default is 3.
 	Neighbours int    `yaml:"neighbours"`
 	Data       []Data `yaml:"data"`
-	// Measure is the result of a run. If it is "", the result is the measure of the task: AUC, or the accuracy
-	// of nearest neighbours. Otherwise Measure is one of the names that measures returns. The result is then
-	// the measure with this name. It is computed from a loss whose L2 term has the weight ObjectiveL2.
+	// Measure is the name of the result of a run. If Measure is "", the result is AUC or, for metrics, the
+	// accuracy of nearest neighbours. The function measures returns the other names. They stand for results
+	// that are computed from a loss whose L2 term has the weight ObjectiveL2.
 	Measure     string    `yaml:"measure"`
 	ObjectiveL2 float64   `yaml:"objective_l2"`
 	Epsilon     []float64 `yaml:"epsilon"`
@@ -64,7 +64,7 @@ type Plan struct {
 	// name and options as in the CSV. The default is the first private batch algorithm of the plan, or the
 	// first method if there is no such algorithm.
 	Reference string `yaml:"reference"`
-	// Paper names the item of a paper that the plan repeats, for package reproduce. It is nil for other plans.
+	// Paper describes the table or figure that the plan repeats (package reproduce). It is nil for other plans.
 	Paper *Paper `yaml:"paper"`
 
 	name    string // of the file, without .yaml
@@ -112,12 +112,12 @@ type Algorithm struct {
 	Options map[string]any `yaml:"options"`
 }
 
-// Peer is another program, as described in the package documentation.
+// Peer is another program that runs for comparison (see the package documentation).
 type Peer struct {
 	Name string `yaml:"name"`
 	// Command is a program and its arguments. The program is given by its name in Options.Programs or on the PATH.
 	Command []string `yaml:"command"`
-	// Options are sent with each request and are part of the rows.
+	// Options are sent with each request. The table of runs contains them.
 	Options    map[string]any `yaml:"options"`
 	NonPrivate bool           `yaml:"nonprivate"`
 	// Columns is true if the peer also gets the columns of the file as they are before records are scaled to norm 1.
@@ -163,7 +163,7 @@ func Parse(name, dir string, text []byte) (*Plan, error) {
 	return p, nil
 }
 
-// New checks a plan that was made in Go. The name is used in the head of tables. Errors are marked as input.
+// New checks a plan that was made in Go. Tables show the name in their headers. All errors are input errors.
 func New(name string, p Plan) (*Plan, error) {
 	text, err := json.Marshal(p) // exported fields: all but the records
 	if err != nil {

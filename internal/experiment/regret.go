@@ -20,18 +20,18 @@ type Regret struct {
 	played           [][]float64 // the model of each update: the start, then the releases
 }
 
-// RegretReport holds the regrets, measured after the last update. Let w_(b-1) be the model at which update b
-// was made, and t a record among the N records of all updates. L_t is the mean loss of the pairs of record t
-// with all earlier records, and L is the mean loss of all pairs of the stream. Both have the added term alpha/2
+// RegretReport holds the regrets, measured after the last update. Update b was made at the model w_(b-1). t is
+// one of the N records of all updates, and b is its update. L_t is the mean loss of the pairs of record t with
+// all earlier records, and L is the mean loss of all pairs of the stream. Both include the term alpha/2
 // ||w||^2. The regrets are
 //
 //	Regret      = sum_t L_t(w_(b-1)) - min_C sum_t L_t        ([Huai20] equation 4),
 //	Generalised = sum_t L(w_(b-1)) - N min_C L                ([Huai20] equation 5),
 //
-// where L stands for the expected loss, which is unknown. Minima are computed by accelerated projected gradient
+// where L replaces the expected loss, which is unknown. Minima are computed by accelerated projected gradient
 // descent. The computed minima exceed the exact minima by at most Gap and GeneralisedGap (by convexity, over
-// the whole ball), so the regrets may be too small by as much. With a secret state the models are the released,
-// noisy models.
+// the whole ball), so the regrets may be too small by these amounts. With a secret state, w_(b-1) is a
+// released, noisy model.
 type RegretReport struct {
 	Records        int     `json:"records"` // N
 	Updates        int     `json:"updates"`

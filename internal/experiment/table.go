@@ -70,7 +70,7 @@ func (p *Plan) columns() []string {
 	return names
 }
 
-// Unit is the name of the value of a run: the measure of the plan, AUC or accuracy.
+// Unit names what a run measures: Plan.Measure if it is set, else accuracy for the task metric and AUC otherwise.
 func (p *Plan) Unit() string {
 	if p.Measure == "" && p.Task == taskMetric {
 		return "accuracy"

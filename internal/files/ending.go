@@ -78,8 +78,8 @@ var formats = map[string]struct{ name, remedy string }{
 	".zip":      {"a compressed file", "leave the ending out, and compress the file afterwards"},
 }
 
-// CheckEnding returns an error if the ending of a file name stands for another format than the format of the
-// file. Other programs use the ending to choose a format.
+// CheckEnding returns an error if the ending of a file name stands for a format that the file does not have.
+// Other programs use the ending to choose a format.
 func CheckEnding(path string, content Content) error {
 	ending := strings.ToLower(filepath.Ext(path))
 	format, known := formats[ending]

@@ -34,7 +34,7 @@ func NewOutput(path string, force bool, inputs ...string) (*Output, error) {
 	return Output{Asked: path, Force: force}.Checked(inputs...)
 }
 
-// Checked makes the checks of NewOutput for an Output and returns the Output with its Path.
+// Checked checks o as NewOutput does and returns a copy of o with Path set, or nil if Asked is "".
 func (o Output) Checked(inputs ...string) (*Output, error) {
 	path, kept := o.Asked, !o.Force
 	if path == "" {
@@ -87,9 +87,9 @@ const (
 )
 
 // ReadJSON reads the one JSON value of a file into v. It stops at the first byte that cannot begin a value, at
-// the end of the first value and at the limit. So the memory does not fill up if the user names a device or a
-// data file by mistake. ReadJSON also writes the bytes that it reads to the writers in copies. If it reads the
-// file to the end, these are all bytes of the file.
+// the end of the first value and at the limit. So a device or a data file that the user names by mistake does
+// not fill the memory. ReadJSON also writes all bytes that it reads to each writer in copies. If it reads to
+// the end of the file, each writer gets the whole file.
 func ReadJSON(path string, limit int64, v any, copies ...io.Writer) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -137,7 +137,7 @@ const (
 )
 
 // Fill writes the file, whole or not at all. If another program has written a file of this name since
-// NewOutput, Fill replaces that file only with force.
+// NewOutput, Fill replaces that file only if Force is true.
 func (o *Output) Fill(secret bool, fill func(io.Writer) error) error {
 	err := durable.Write(o.Path, secret, o.Force, nil, fill)
 	if errors.Is(err, fs.ErrExist) {

@@ -65,8 +65,8 @@ func (s *Seal) Write(text []byte) (int, error) {
 }
 
 // Intact reports whether the text is unchanged since it was sealed. It must be called only once, after the whole
-// text was written. A text without a seal is intact only if needed is false. If a single byte of a sealed text
-// was changed, the end of the text still looks like a seal, so Intact finds the change.
+// text was written. A text without a seal counts as intact, unless the argument needed is true. If a single byte
+// of a sealed text was changed, the end of the text still looks like a seal, so Intact finds the change.
 func (s *Seal) Intact(needed bool) bool {
 	if !s.Present() {
 		return !needed

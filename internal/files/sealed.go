@@ -21,8 +21,8 @@ func Damaged(err error) error {
 var ErrChanged = errors.New("was changed after it was written, because its checksum does not match; use the " +
 	"unchanged file")
 
-// ReadChecked reads a file of this program into a value and calls check with the seal of the file. It also writes
-// the text of the file to text. Errors name the file and are marked as errors of the user's input.
+// ReadChecked decodes a file of this program into the value that into points to, and copies its text to text.
+// Then it calls check with the seal of the file. Errors name the file and are marked as input errors.
 func ReadChecked(path, what string, into any, text io.Writer, check func(*Seal) error) error {
 	var missing *fs.PathError
 	seal := NewSeal()

@@ -75,8 +75,8 @@ var ErrNowhere = errors.New("dyad: not available")
 // name than the user asked for.
 type ElsewhereError struct {
 	Name string // the name of its file
-	// Run is the run that has to be resumed to give the model the requested name. Run is "" if another
-	// file has taken the name meanwhile, or if the run is not in a ledger.
+	// Run is the id of the training run. Resume this run to give the model the requested name. Run is
+	// "" if another file has taken the name, or if no ledger has the run.
 	Run string
 	Err error
 }
@@ -172,8 +172,8 @@ func RunOfKept(name string) (run string, ok bool) {
 	return run, err == nil
 }
 
-// Saved gives the model of a released run its name, or saves the model of a run that was not charged. The error
-// is an *ElsewhereError if the name differs from the requested name. After any other error for a run without a
+// Saved renames the file of a released run's model, or saves the model of a run that was not charged. The error
+// is an *ElsewhereError if the file did not get the requested name. After any other error for a run without a
 // charge, the model is in no file.
 func (s *Shelf) Saved(o *algorithms.Result) (name string, err error) {
 	switch {
@@ -216,9 +216,9 @@ func (l Log) publish(f *durable.File, out *Output, run string, book *ledger.Ledg
 	return f.Name(), &ElsewhereError{f.Name(), run, fmt.Errorf("cannot write %s (%w)", out.Asked, why)}
 }
 
-// Rename gives a kept file the name of out. If a file with this name exists and must not be replaced, the
-// kept file gets a name that contains the name of the run, and the error is an *ElsewhereError. If the
-// returned name is "", the file still has its private name.
+// Rename renames f from its private name to the name in out. If a file with that name exists and must not
+// be replaced, f gets a name that contains the name of the run, and the error is an *ElsewhereError, or
+// nil if out.Spare is true. If the returned name is "", f still has its private name.
 func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err error) {
 	run = cmp.Or(run, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f.Name()), durable.TempPrefix), keptSuffix))
 	mode, err := durable.SharedMode(filepath.Dir(out.Path))
@@ -257,8 +257,8 @@ func WithRun(path, run string) string {
 	return strings.TrimSuffix(path, ending) + "." + url.PathEscape(run) + ending
 }
 
-// Attach makes a run use the shelf. It also removes files that earlier programs left behind when they failed,
-// in the folders where this run may keep its model.
+// Attach sets o.Shelf, so that a run with these options uses the shelf. It also removes files that programs
+// left behind when they failed, in the folders where the run may keep its model.
 func (s *Shelf) Attach(o *algorithms.Options) {
 	s.book, s.other = o.Ledger, []string{filepath.Dir(o.Ledger.Path()), os.TempDir()}
 	o.Shelf = s
@@ -266,10 +266,9 @@ func (s *Shelf) Attach(o *algorithms.Options) {
 	SweepKept(o.Ledger, s.folders()...)
 }
 
-// SweepKept removes unneeded kept files from folders. An unneeded file belongs to a run in this ledger,
-// and the ledger records no release of the run or the release of another file. SweepKept does not remove
-// files that a running program has locked, files whose release the ledger records, and files of runs that are
-// not in the ledger.
+// SweepKept removes unneeded kept files from folders. A kept file is unneeded if its run is in this ledger
+// and the ledger does not record the release of this file. SweepKept does not remove a file that a running
+// program has locked.
 func SweepKept(l *ledger.Ledger, dirs ...string) {
 	for _, dir := range dirs {
 		durable.Sweep(dir, func(name string) bool {
@@ -330,9 +329,9 @@ func findKept(e ledger.Entry, folders ...string) (*durable.File, error) {
 	return nil, other
 }
 
-// Recover gives the model of a run its name if the program that released the run could not. It returns the name
-// of the file and the entry of the ledger, or "" if there is no such model. Recover draws no noise and makes no
-// charge, because the model is the file whose hash is in the ledger.
+// Recover moves the stored model of a released run to the name in `out`, if the program that released the run
+// did not. It returns the name of the file and the entry of the ledger, or "" if no model is stored. Recover
+// draws no noise and makes no charge, because the model is the file whose hash is in the ledger.
 func (l Log) Recover(book *ledger.Ledger, run string, out *Output) (name string, e ledger.Entry, err error) {
 	if e, err = book.Released(run); err != nil || e.Kept.Digest == "" {
 		if errors.Is(err, ledger.ErrResume) { // a caller that resumes the run reports its kind

@@ -63,8 +63,8 @@ func (v *Value) places(all []place) []place {
 	return all
 }
 
-// Leaves returns the text of each leaf of a document, in the order of the places that Change
-// uses. The text is "" for the place of a list or an object.
+// Leaves returns one text for each value in a document, in the order that Change uses. For a
+// list or an object the text is "".
 func (v *Value) Leaves() (all []string) {
 	for _, p := range List(v).places(nil) {
 		all = append(all, p.in.Items[p.at].Leaf)
@@ -72,7 +72,7 @@ func (v *Value) Leaves() (all []string) {
 	return all
 }
 
-// Choices returns the number of ways in which Change can change one value. The argument is the number of leaves that
+// Choices returns how many different changes Change can make to one value. The argument is the number of leaves that
 // the caller passes to Change.
 func Choices(leaves int) int { return len(values) + turns + leaves }
 
@@ -80,10 +80,10 @@ func Choices(leaves int) int { return len(values) + turns + leaves }
 // more defects.
 const mostBytes = 1 << 19
 
-// Change returns a changed copy of a document. Every three bytes of changes make one change: two bytes select the
-// place, modulo the number of places, and one byte selects the way to change the value there, modulo Choices. One
-// way is to replace the value by a leaf of the caller. If the changed copy is too long, Change returns an unchanged
-// copy.
+// Change returns a changed copy of a document. Change makes one change for every three bytes of `changes`. Two
+// bytes, modulo the number of places, select the place. One byte, modulo Choices, selects how the value there is
+// changed. For example, it can be replaced by one of the leaves. If the changed copy is too long, Change returns an
+// unchanged copy.
 func (v *Value) Change(changes []byte, leaves ...string) *Value {
 	whole := List(v.clone())
 	for ; len(changes) >= 3; changes = changes[3:] {

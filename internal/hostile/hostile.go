@@ -65,7 +65,7 @@ func read(d *json.Decoder) (*Value, error) {
 // List returns a list of values.
 func List(items ...*Value) *Value { return &Value{Items: items, list: true} }
 
-// Get returns the member of an object with a key, or nil if there is no such member.
+// Get returns the value that an object has for a key, or nil if the object does not have the key.
 func (v *Value) Get(key string) *Value {
 	if i := slices.Index(v.Keys, key); i >= 0 {
 		return v.Items[i]
@@ -73,7 +73,7 @@ func (v *Value) Get(key string) *Value {
 	return nil
 }
 
-// Without returns a copy of an object without the members of a key.
+// Without returns a copy of an object that lacks all members with the given key.
 func (v *Value) Without(key string) *Value {
 	v = v.clone()
 	for i := slices.Index(v.Keys, key); i >= 0; i = slices.Index(v.Keys, key) {

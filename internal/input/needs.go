@@ -8,10 +8,10 @@ type Needs struct {
 	Scores, Metric, Linear              string // needs of a model
 }
 
-// Lacks states which of the Needs are not met: the field of the need is then true. Labels is not met if the records
-// have no labels, TwoClasses if the labels are not of two classes, Ungrouped if the records are in query groups, and
-// Rows if a person may have several rows. Scores is not met if the model has no scores, Metric if the model has no
-// metric, and Linear if the model is not a linear map.
+// Lacks states which of the Needs are not met. Labels is true if the records have no labels. TwoClasses is true if
+// the labels are not of two classes, Ungrouped is true if the records are in query groups, and Rows is true if a
+// person may have several rows. Scores is true if the model has no scores, Metric is true if the model has no
+// metric, and Linear is true if the model is not a linear map.
 type Lacks struct{ Labels, TwoClasses, Ungrouped, Rows, Scores, Metric, Linear bool }
 
 // Of returns an error if a needed property is missing. If several properties are missing, the error is about

@@ -11,8 +11,7 @@ import (
 )
 
 // Ranges returns an error if a number in a struct is outside the interval in the tag of its field, such as
-// within:"[0,1)". The tag "called" contains the name of the option for the error; the default is the name of the
-// field.
+// within:"[0,1)". In the error, the tag "called" or else the name of the field names the number.
 func Ranges(options any) error {
 	v := reflect.ValueOf(options)
 	for i := range v.NumField() {

@@ -6,10 +6,10 @@ import (
 	"dyad/kernels"
 )
 
-// NearLinear returns a function that repeats the work of engine/cpu for n scores by the near-linear method in
-// one bin. This work computes the coefficients of the scores. The scores have two labels in random order. The
-// function computes the sums of powers of the scores of each label, and then evaluates a polynomial with the
-// given number of terms at each score.
+// NearLinear returns a function that does the work of the near-linear method of engine/cpu for n scores in
+// one bin. The scores have two labels in random order. The function sums the powers of the scores of each
+// label. Then it evaluates a polynomial with the given number of terms at each score. This work gives the
+// coefficients of the scores.
 func NearLinear(set *kernels.Set, n, terms int) func() {
 	const block, room, run = 4096, 4096 + 16, 1024
 	rng := rand.New(rand.NewPCG(1, 1))

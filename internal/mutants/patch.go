@@ -97,7 +97,7 @@ func (m Mutant) Files() (all []string) {
 	return all
 }
 
-// Apply returns the text of each file with the defect. root is the root of the module.
+// Apply puts the defect into the texts of Files and returns these texts. root is the root of the module.
 func (m Mutant) Apply(root string) (map[string]string, error) {
 	changed := map[string]string{}
 	for _, h := range m.hunks {

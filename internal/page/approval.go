@@ -101,9 +101,9 @@ type Approval struct {
 	Derivations []template.HTML // made by Cited
 	Assumptions []string
 	Theorems    []Theorem
-	// Plan and Schema are digests of the plan and its schema. These digests are used to compare a run with the page.
+	// Plan and Schema are digests of the plan and its schema. They show whether a run has the plan of the page.
 	// Figures is the digest of the plan of an evaluation, or "" if there is no evaluation. Record is the hash of the
-	// record of the plan, which the model contains.
+	// plan's record, which the model contains.
 	Plan, Record, Schema, Figures string
 	Version                       string
 }
@@ -217,9 +217,9 @@ const mostApproved = 4 << 20
 
 var approvedMarks = regexp.MustCompile(`(?s)\A<!doctype html>\n<html lang="([a-z]{2})">\n.*?<meta name="dyad-plan" content="([0-9a-f]{64})">\n<meta name="dyad-record" content="([0-9a-f]{64})">\n<meta name="dyad-schema" content="([0-9a-f]{64})">\n<meta name="dyad-figures" content="([0-9a-f]{64}|)">\n(<meta name="dyad-page" content="[0-9a-f]{64}">\n)<title>`)
 
-// ReadApproved reads an unchanged approved page. It refuses a page with any changed byte, or a page that is already
-// filled in. Anyone who edits a page can make a new seal. The SHA-256 in the ledger and the model identifies the
-// page that was signed.
+// ReadApproved reads an approved page. It refuses a page that is filled in, or that does not match its seal because
+// a byte was changed. The seal does not protect against forgery: anyone can make a new seal for an edited page. The
+// SHA-256 in the ledger and in the model identifies the page that was signed.
 func ReadApproved(text []byte) (*Approved, error) {
 	m := approvedMarks.FindSubmatchIndex(text[:min(len(text), 4096)])
 	if m == nil || len(text) > mostApproved || bytes.Count(text, []byte(afterBegins)) != 1 || bytes.Count(text, []byte(afterEnds)) != 1 {

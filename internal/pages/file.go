@@ -64,9 +64,9 @@ func File(f *os.File) (*Mapping, error) {
 }
 
 // Unchanged returns an error that wraps ErrChanged if the file was written to since it was mapped. It compares the
-// size, the modification time and, on Linux, the change time, which no program can set. If another file took the
-// name of the file, the change time is not compared, because the loss of the name already changes the change time.
-// A program that writes through its own mapping can leave all times unchanged.
+// size, the modification time and, on Linux, the change time, which no program can set. If the name now belongs to
+// another file, the change time is not compared: a file that loses its name gets a new change time. A program that
+// writes through its own mapping can leave all times unchanged.
 func (m *Mapping) Unchanged() error {
 	if m.file == nil {
 		return nil

@@ -26,11 +26,10 @@ var (
 // place is the first, a middle or the last of n.
 func place(which, n int) int { return []int{0, n / 2, n - 1}[which%3] }
 
-// Cells returns every pair of the sizes d in {1, 3, 65, 257} and n in {3, 33, 300, 4097} for which d n^k is at most
-// the limit `work`. This limit is the number of multiplications of a test. k is at least 1. The place of the tested
-// record is first, middle or last, in turn. With the variable DYAD_SIZES=SEED, each pair is replaced by random sizes
-// before this condition is checked. The random sizes are drawn with the seed and are log-uniform, d on 1 to 2000 and
-// n on 3 to 20000.
+// Cells returns every pair of a d in {1, 3, 65, 257} and an n in {3, 33, 300, 4097} for which d n^k is at most the
+// limit `work`. This limit is the number of multiplications of a test. k is at least 1. The tested record is the
+// first, a middle or the last record, in turn. If the variable DYAD_SIZES is a seed, random sizes replace each pair
+// before the limit is checked. They are drawn log-uniformly with this seed, d from 1 to 2000 and n from 3 to 20000.
 func Cells(t testing.TB, work float64, k int) (cells []Cell) {
 	t.Helper()
 	seed := os.Getenv("DYAD_SIZES")

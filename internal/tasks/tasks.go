@@ -53,9 +53,9 @@ func (g *Group) Wait() {
 	}
 }
 
-// Each calls work once for every job in [0, jobs), on up to workers goroutines including the caller's, and
-// returns ctx.Err(). When ctx is done, or a call panics, it starts no further jobs. The argument worker of a
-// call is in [0, workers). No two calls have the same worker at the same time.
+// Each calls work(worker, job) once for every job in [0, jobs) and returns ctx.Err(). The number of
+// goroutines, with the caller's, is at most workers. When ctx is done, or a call panics, Each starts no
+// further jobs. worker is in [0, workers), and no two calls have the same worker at the same time.
 func Each(ctx context.Context, workers, jobs int, work func(worker, job int)) error {
 	workers = min(workers, jobs)
 	if workers <= 1 {

@@ -25,13 +25,13 @@ type Accountant interface {
 	Delta(epsilon float64) float64
 }
 
-// GDP is an accountant for Gaussian differential privacy. Releases with parameters mu_t compose adaptively to
-// mu^2 = sum mu_t^2, which is exact for Gaussian noise [Dong, Roth and Su 2022, Corollary 3.3;
+// GDP is an accountant for Gaussian differential privacy. An adaptive composition of mu_t-GDP releases is
+// mu-GDP with mu^2 = sum mu_t^2, which is exact for Gaussian noise [Dong, Roth and Su 2022, Corollary 3.3;
 // docs/theory.md#gdp]. An epsilon-DP release with delta = 0 (a pure release) is PureGDPMu(epsilon)-GDP. This
 // bound is proved, but it is not tight.
 //
 // So Epsilon and Delta return the smaller of two valid bounds. The first bound treats every release as a GDP
-// release. The second bound is the sum of the pure epsilons plus the epsilon of all other releases. The
+// release. The second bound adds the epsilons of the pure releases to an epsilon for all other releases. The
 // second bound is valid by basic composition: an (e1, 0)-DP release and an (e2, delta)-DP release are
 // (e1+e2, delta)-DP together. The zero value is an empty composition.
 type GDP struct {

@@ -21,12 +21,12 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// Event describes a release of a run. The description is complete: an accountant can be written without
-// knowledge of any other implementation. The meaning of an event never changes. The interface is sealed.
+// Event describes a release of a run. The description is complete, so an accountant can be written from
+// it alone. The meaning of an event never changes. Only this package can define types of events.
 //
 // All code of an event is in one file. Every type of event has a method facts(), which returns the
-// information that accountants, sessions and ledgers need. The way in which ledgers write the event is
-// defined by a method of the struct type "recorded".
+// information that accountants, sessions and ledgers need. A method of the struct type "recorded"
+// defines how ledgers write the event.
 type Event interface {
 	// String returns a line for reports.
 	String() string
@@ -206,7 +206,7 @@ func leaves(e Event, add func(facts) error) error {
 	return add(f)
 }
 
-// Release describes the releases that a session may make for an event.
+// Release is one kind of release in an event, with the number of such releases that a session may make.
 type Release struct {
 	// Event describes one release, as its mechanism defines it. A joint event stands for all its releases
 	// together, and a plan can contain it only once.
@@ -247,8 +247,8 @@ type RepeatedEvent struct {
 	Count int   // Count is >= 1.
 }
 
-// Repeat returns the event of count adaptive releases. The argument one is the event of each release. If
-// this argument is not the event of a single release, Repeat returns a ComposedEvent.
+// Repeat returns the event of several adaptive releases: `count` is their number, and `one` is the event
+// of each of them. If `one` is not the event of a single release, Repeat returns a ComposedEvent.
 func Repeat(one Event, count int) Event {
 	if count == 1 {
 		return one

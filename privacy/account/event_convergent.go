@@ -11,7 +11,7 @@ import (
 //
 //	u_t = F(u_{t-1}) + xi_t.
 //
-// F maps into the grid, and xi_t is exact continuous N(0, Sigma^2) noise in every coordinate, rounded to the
+// F maps into the grid. Each coordinate of xi_t is exact continuous noise from N(0, Sigma^2), rounded to the
 // nearest point of the grid. The maps F and F' of two neighbouring data sets satisfy, for all u and v,
 //
 //	||F(u) - F'(v)|| <= Contraction min(||u - v||, Diameter) + Gap - h sqrt(d).

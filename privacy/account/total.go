@@ -12,8 +12,8 @@ import (
 //
 // GDP counts a release about a batch as if the batch were known, which is valid (docs/theory.md#total). The
 // coins that select the batch are the same for two neighbouring data sets. Given these coins, the release is
-// Gaussian, and its query moves by at most its sensitivity or does not move. On Poisson batches the query
-// moves by at most twice the sensitivity for every record of the owner.
+// Gaussian. Its query moves by at most its sensitivity, or not at all if the changed record is not in the
+// batch. On Poisson batches the query moves by at most twice the sensitivity for every record of the owner.
 //
 // PLD takes the amplification by the secret batch into account. If PLD does not support an event, it counts
 // a pure event as a pure release of the same epsilon. It counts any other such event as a Gaussian release
@@ -109,9 +109,9 @@ func (a *Total) stoppedDelta(mu, epsilon float64) float64 {
 
 func (a *Total) hidesRuns() bool { return a.selections > 0 }
 
-// Mu returns a value, rounded up, for which the whole composition is mu-GDP. If Sampled reports true,
-// this holds even if batches and numbers of runs become known, and Epsilon and Delta can be smaller
-// than the values that follow from Mu.
+// Mu returns a value, rounded up, for which the whole composition is mu-GDP. This holds even if
+// secret batches and secret numbers of runs become known. If Sampled reports true, Epsilon and Delta
+// can be smaller than the values that follow from Mu.
 func (a *Total) Mu() float64 { return a.gdp.Mu() }
 
 // Sampled reports whether the composition contains a release about a secret batch or with a secret number of

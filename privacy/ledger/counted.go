@@ -2,8 +2,8 @@ package ledger
 
 import "dyad/privacy/account"
 
-// Counted names the total that a cap is compared with. The name is written in the line of the cap. Cap lines
-// of earlier versions have no name, which means Planned.
+// Counted is the name of the total that a cap limits. The line of the cap in the ledger contains this name.
+// Cap lines of earlier versions have no name, which means Planned.
 type Counted string
 
 // The totals and the budgets for which they are valid (docs/theory.md#looking).

@@ -167,10 +167,9 @@ type Charge struct {
 	// has succeeded. Only a run with this promise can be resumed by Ledger.Resume.
 	Resumable bool
 
-	// Counted is a promise of the caller that is recorded with the charge of a run that makes releases
-	// before its end. The caller promises that RunLock durably counts every release before the release
-	// leaves the program. Such a run cannot be resumed if its count is lost. LockRun must be called
-	// before Begin.
+	// Counted is a promise of the caller for a run that makes releases before its end: RunLock durably
+	// counts every release before the release leaves the program. The charge records this promise.
+	// Such a run cannot be resumed if its count is lost. LockRun must be called before Begin.
 	Counted bool
 }
 

@@ -82,13 +82,13 @@ func (c *Charge) stream() bool {
 	})
 }
 
-// Resume continues a run that was charged with Charge.Resumable and is not finished, without a new charge. It
-// returns a new session for the whole plan. The Receipt of the session names the old charge. Resume writes a
-// "resume" line to the ledger for information.
+// Resume continues, without a new charge, a run that was charged with Charge.Resumable and is not finished.
+// It returns a new session for the whole plan. The Receipt of the session names the old charge. Resume writes
+// a "resume" line to the ledger for information.
 //
-// The data id, algorithm, unit, relation, approved page and events of c must equal the charge exactly. The
-// objective, the plan and the fingerprint must be equal if they were recorded. The noise must be secret if
-// and only if it was secret before. If any of these items differs, or if the run is unknown, finished or not
+// c must have exactly the data id, algorithm, unit, relation, approved page and events of the old charge. It
+// must also have its objective, plan and fingerprint if they were recorded. The noise must be secret if and
+// only if it was secret before. If any of these items differs, or if the run is unknown, finished or not
 // resumable, the ledger is unchanged and the error wraps ErrResume. The error wraps ErrUnsupported if a later
 // version wrote lines after the charge. A cap is not checked, since the total does not change.
 //

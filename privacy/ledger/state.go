@@ -412,8 +412,8 @@ func (l *Ledger) History() (entries []Entry, away string, err error) {
 // Verification is the result of Verify for a valid ledger.
 type Verification struct {
 	Lines int // number of valid lines, header included
-	// HeadBehind is true if the program that wrote the last line stopped before it updated the head. This
-	// last line counts. The next change repairs the head.
+	// HeadBehind is true if the program that wrote the last line stopped before it updated the head. The
+	// last line is valid all the same. The next change repairs the head.
 	HeadBehind bool
 	// TornBytes is the number of bytes after the last line. They come from a write that did not
 	// complete. The next change moves these bytes to a separate file.

@@ -17,13 +17,13 @@ type StreamPosition struct {
 }
 
 // Resume continues a charged run that makes releases before its end. It makes no new charge. The argument
-// `at` is the position of the caller's state. The releases up to this position may have left the program.
-// The returned session may make the remaining releases of the plan. The plan must have exactly one event,
-// a StreamEvent. A plan of one NonPrivateEvent, whose charge is infinite, is also accepted.
+// `at` is the position of the caller's state. Other people may have seen the releases up to this
+// position. The returned session may make the other releases of the plan. The plan must have exactly one
+// event: a StreamEvent, or a NonPrivateEvent, whose charge is infinite.
 //
-// The caller promises this order for every release: the state that holds the release is durable, Count
-// succeeds, and then the release leaves the program. Then a run has only one release for each number, even
-// if programs are killed or states are copied:
+// The caller promises three steps for every release, in this order: the state with the release becomes
+// durable, Count succeeds, the release leaves the program. So a run has only one release for each number,
+// even if programs are killed or states are copied:
 //
 //   - For each number at most one digest is ever counted, since the count only grows and every release was
 //     counted before it left. Resume refuses a state below the count, and a state at the count with another

@@ -43,12 +43,12 @@ func (c *DirectionChannel) ParticipationEpsilon(response float64) float64 {
 
 // Participation splits epsilon between a randomised response, which tells whether a record takes
 // part, and the direction m. It sets Epsilon in the response and in the direction so that
-// ParticipationEpsilon is at most epsilon. The argument share, in (0, 1), is the fraction of
-// epsilon for the response, and the direction gets as much as remains. At share 0 the direction
-// gets all of epsilon, and the response gets the largest epsilon that is then still possible, ln(1
-// + k/2m (e^epsilon - 1)). For k = m this is ln((1 + e^epsilon)/2), which is more than half of
-// epsilon. EpsilonAgainstZero grows with the direction's epsilon. So for the same k, a larger
-// epsilon for the response means a smaller epsilon for the direction, and conversely.
+// ParticipationEpsilon is at most epsilon. share, in (0, 1), is the fraction of epsilon that the
+// response gets. The direction gets what remains. If share is 0, the direction gets all of
+// epsilon, and the response gets the largest epsilon that is then still possible, ln(1 + k/2m
+// (e^epsilon - 1)). For k = m this is ln((1 + e^epsilon)/2), which is more than half of epsilon.
+// EpsilonAgainstZero grows with the direction's epsilon. So for the same k, a larger epsilon for
+// the response means a smaller epsilon for the direction, and conversely.
 func (m Direction) Participation(epsilon, share float64) (RandomizedResponse, *DirectionChannel, error) {
 	m.Epsilon = epsilon
 	c, err := m.Channel()

@@ -14,8 +14,8 @@ import (
 	"dyad/privacy"
 )
 
-// Size holds the size of the data on which a kind of run is attacked. Unit is the place of the replaced
-// record. If Records is 0, the size and the place are drawn at random.
+// Size is the size of the data set of an attack. Unit is the index of the replaced record. If Records
+// is 0, the attack draws the size and the index at random.
 type Size struct{ Records, Features, Unit int }
 
 // drawn reports whether the size is drawn at random.
@@ -32,9 +32,9 @@ type Draw func(rng *rand.Rand, at Size) (text string, n, d int, pair Pair)
 type Row struct {
 	Name     string
 	Commands []string // the commands that run this kind
-	// Draw draws two neighbouring data sets if the kind of run is a job. If Draw is nil, either Test is the
-	// test that attacks neighbours of this kind, in the form DIRECTORY:NAME, or Refused states why there is
-	// no claim to attack.
+	// Draw draws jobs on two neighbouring data sets. If Draw is nil, Test or Refused is set. Test is the
+	// test that attacks this kind of run, in the form DIRECTORY:NAME. Refused is the reason why there is no
+	// claim to attack.
 	Draw          Draw
 	Test, Refused string
 	// Work is an upper bound of the number of records times the number of features. Least is the smallest
@@ -89,10 +89,9 @@ func Jobs() (all []Row) {
 // tried is the number of neighbours that are drawn for an audit.
 const tried = 40
 
-// Audited draws neighbours for an audit of the guarantee that a plan prints. It returns the strongest target. The
-// Instance of this target describes the drawn options. The Runs of the returned Power are four times the number of
-// runs that is needed to refute half of the claim, but at least 1,000. If the needed number is unknown, Runs is
-// 10,000.
+// Audited draws neighbours for an audit of a plan's printed guarantee, and returns the strongest target.
+// Target.Instance describes the drawn options. Power.Runs is four times the number of runs that can refute half of
+// the claim, but at least 1,000. If this number is unknown, Power.Runs is 10,000.
 func (r Row) Audited(ctx context.Context, seed uint64) (audit.Target, audit.Power, error) {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var targets []audit.Target

@@ -22,8 +22,8 @@ type Limits struct {
 	// Epsilon is the limit for the sum of the privacy costs of all messages of this protocol and of the
 	// other protocols in the memory. It is required.
 	Epsilon float64
-	// Epochs and Pairs bound the epochs and the pairs of random directions of a protocol, and so its work. If
-	// they are 0, DefaultEpochs and DefaultPairs apply.
+	// Epochs and Pairs limit the work for a protocol: its number of epochs, and its number of pairs of random
+	// directions. The value 0 means DefaultEpochs or DefaultPairs.
 	Epochs, Pairs int
 	// PublicFeatures reports whether the features may be sent in clear, which prestige-label needs.
 	PublicFeatures bool
@@ -126,9 +126,9 @@ func (c *Client) Follow(ctx context.Context, z engine.Record, poll time.Duration
 	}
 }
 
-// Answer makes and sends the message of the present epoch unless the memory has one. An error of Answer wraps
-// ErrInput, ErrAway or ledger.ErrBudget, or it is a *RefusedError. It wraps ledger.ErrBudget if the protocol
-// costs more than Limits.Epsilon.
+// Answer sends the message of the current epoch, unless the memory says that it was accepted. It makes the
+// message only if the memory has none. Its error wraps ErrInput, ErrAway or ledger.ErrBudget, or is a
+// *RefusedError. ledger.ErrBudget means that the protocol costs more than Limits.Epsilon.
 func (c *Client) Answer(ctx context.Context, z engine.Record) (Answer, error) {
 	protocol, st, err := c.Remote.Published(ctx)
 	if err != nil {

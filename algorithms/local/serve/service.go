@@ -72,8 +72,8 @@ func Open(dir string, plan *local.Plan) (*Service, error) {
 	return OpenWith(dir, plan, dataset.RefuseLookAlikes)
 }
 
-// OpenWith is Open with a choice for users whose ids look alike (dataset.IDKey). Open accepts messages only of
-// the first of such users, since they may be one person.
+// OpenWith is Open, but `alike` decides about users whose ids look alike (dataset.IDKey). Open accepts
+// messages only under the first of these ids, because they may belong to one person.
 func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service, error) {
 	switch plan.Method {
 	case local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW:

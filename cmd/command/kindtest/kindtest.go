@@ -29,8 +29,8 @@ import (
 	"dyad/privacy/ledger"
 )
 
-// Example holds the arguments of a kind for the records of Check. The records have the columns x in [-1, 1], z in
-// [0, 10], c with the categories a, b and c, and the label y with the values 0 and 1.
+// Example holds options of a kind of run. Check tests the kind with these options on records that have the
+// columns x in [-1, 1], z in [0, 10], c with the categories a, b and c, and the label y with the values 0 and 1.
 type Example struct {
 	Kind  algorithms.Kind // the kind with its options set
 	Flags []string        // flags that set the same options

@@ -12,7 +12,7 @@ import (
 	"dyad/privacy"
 )
 
-// Mean is a kind of run: the mean of one numeric column. The type states a certificate, the exact sum and the meaning
+// Mean is a kind of run that releases the mean of one column. It returns a certificate, the exact sum and the meaning
 // of the released sum. The commands plan, charge, resume, page, verify and audit work as they do for every kind.
 type Mean struct {
 	Column       string // its name in the schema
@@ -28,7 +28,7 @@ func (Mean) Info() algorithms.Info {
 
 // Reads implements command.Reader. The run reads one column only. The encoder multiplies the feature of a single
 // column by sqrt 3. Reads makes the range sqrt 3 times as wide, so the feature is -1, 0 and 1 at the beginning,
-// middle and end of the old range. The encoder shortens longer rows to norm 1.
+// middle and end of the old range. The encoder shortens rows with a norm above 1 to norm 1.
 func (m Mean) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
 	at := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Name == m.Column })
 	if at < 0 || len(s.Columns[at].Range) != 2 || s.Columns[at].Transform != "" {

@@ -9,7 +9,7 @@ import (
 	"dyad/privacy"
 )
 
-// NormalisedDescent makes steps of one length along noisy gradients:
+// NormalisedDescent makes steps of equal length along noisy gradients:
 //
 //	w_t = Pi_C[w_(t-1) - Length g_t/|g_t|],   g_t = grad L(w_(t-1)) + N(0, sigma^2 I)
 //

@@ -1,8 +1,8 @@
 package ptxtest
 
-// Extension holds instructions that the interpreter does not have, and what they keep of a running block. The
-// interpreter tells it of every register and every word of shared memory that other instructions use, so that it
-// can refuse an access to an operand of an instruction that has not finished.
+// Extension adds instructions to the interpreter and keeps their state while a block runs. The interpreter
+// reports every register and every word of shared memory that other instructions use. So the Extension can
+// refuse an access to an operand of an unfinished instruction.
 type Extension interface {
 	// Knows reports whether the instruction with a name is of the extension.
 	Knows(name string) bool

@@ -15,7 +15,7 @@ type Kit struct {
 	Module *Module
 }
 
-// NewKit returns a kit for a program that has the instructions of an extension, if it is not nil.
+// NewKit returns a kit for a program with the instructions of an extension. A nil extension has none.
 func NewKit(t *testing.T, ptx string, more Extension) *Kit {
 	t.Helper()
 	return &Kit{T: t, Module: must.Get(ParseExtended(ptx, more))(t)}
@@ -40,7 +40,7 @@ func (k *Kit) Launch(name string, x, y int, args ...uint64) {
 	must.Do(k.T, k.Run(k.Module, name, x, y, args...))
 }
 
-// Fill runs a kernel whose first argument is what it writes, and reads that into v.
+// Fill runs a kernel whose first argument is a copy of v. It then copies what the kernel wrote there back to v.
 func (k *Kit) Fill(v any, name string, x, y int, args ...uint64) {
 	k.T.Helper()
 	at := k.In(v)
@@ -48,8 +48,8 @@ func (k *Kit) Fill(v any, name string, x, y int, args ...uint64) {
 	k.Out(at, v)
 }
 
-// Broken fails where an edited program runs and computes what it should. An edit is its name, and a text of the
-// program with what takes its place.
+// Broken reports an error of the test if an edited program still computes the right result, so that the edit
+// was not found. An edit holds a name, a text of the program, and the text that replaces it.
 func Broken(t *testing.T, ptx string, more Extension, same func(k *Kit) (bool, error), edits ...[3]string) {
 	t.Helper()
 	for _, e := range edits {
@@ -65,7 +65,7 @@ func Broken(t *testing.T, ptx string, more Extension, same func(k *Kit) (bool, e
 	}
 }
 
-// Fault parses and runs a program, which must fail with an error that contains want, or not at all.
+// Fault parses and runs a program. It must fail with an error that contains want, or succeed if want is "".
 func Fault(t *testing.T, name, text string, more Extension, want string, run func(k *Kit) error) {
 	t.Helper()
 	m, err := ParseExtended(text, more)

@@ -90,7 +90,7 @@ type parser struct {
 // Parse parses PTX. It returns an error for text that it does not support.
 func Parse(text string) (*Module, error) { return ParseExtended(text, nil) }
 
-// ParseExtended parses PTX with the instructions of an extension, if it is not nil.
+// ParseExtended is Parse for PTX with the instructions of an extension. A nil extension has none.
 func ParseExtended(text string, more Extension) (*Module, error) {
 	m := &Module{kernels: map[string]*kernel{}}
 	var p *parser

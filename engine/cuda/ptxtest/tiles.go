@@ -25,7 +25,7 @@ func WithLogistic(ptx string) string {
 	}`)
 }
 
-// Records are records with norms and distances of at most 1 in size.
+// Records holds random records of norm at most 1, for tests.
 type Records struct {
 	n, d       int
 	x, xw      []float64 // by columns
@@ -76,7 +76,7 @@ func (m *Records) coefficient(i, j int) float64 {
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// Tiles are a way to compute the tiles of metrics, with its tile sizes.
+// Tiles describes one implementation of the tiles for metrics, and the sizes of its tiles.
 type Tiles struct {
 	Name      string
 	PTX       string // with the logistic loss, see WithLogistic
@@ -88,8 +88,8 @@ type Tiles struct {
 	Most      int    // features that a test takes; 0 means any number
 	Grid      float64
 	Tolerance float64
-	// Products and Others are the most instructions of a lane for a pair above the diagonal at 64 features: fused
-	// operations or products of matrices, and others than two special functions and moves.
+	// Products and Others limit the instructions of a lane for a pair above the diagonal at 64 features. Products
+	// are fused operations and products of matrices. Others exclude moves and the two special functions.
 	Products, Others float64
 
 	parsed *Module
@@ -104,8 +104,8 @@ func (f *Tiles) kit(t *testing.T) *Kit {
 	return &Kit{T: t, Module: f.parsed}
 }
 
-// Sums runs the tiles of the first blocks of rows and one span of columns, and returns z
-// and the sums.
+// Sums runs the tiles of one span of columns and the first blocks of rows. It returns the
+// sums of c_ij x_j (z, in units of 2^-32) and of c_ij (in units of Grid).
 func (f *Tiles) Sums(t *testing.T, m *Records, blocks, span int) (z, sums []int64) {
 	t.Helper()
 	f.project(t, m)
@@ -146,7 +146,7 @@ func (f *Tiles) run(k *Kit, m *Records, blocks, span int) (z, sums []int64, err 
 	return z, sums, err
 }
 
-// Same returns a comparison of what a program computes with z and sums, for Broken.
+// Same returns a function for Broken. It reports whether a program computes exactly z and sums.
 func (f *Tiles) Same(m *Records, blocks int, z, sums []int64) func(k *Kit) (bool, error) {
 	return func(k *Kit) (bool, error) {
 		gotZ, got, err := f.run(k, m, blocks, 0)
@@ -180,8 +180,8 @@ func (f *Tiles) operands(k *Kit, m *Records) []uint64 {
 	return []uint64{floats(m.xw), floats(m.x)}
 }
 
-// CheckSums compares with the loop of the kernels' comments, in partly filled
-// tiles and pieces of features.
+// CheckSums compares the sums of the tiles with a plain loop in Go. Some sizes fill a
+// tile or a piece of features only partly.
 func CheckSums(t *testing.T, tiles []*Tiles) {
 	for _, f := range tiles {
 		for _, size := range [][2]int{{2, 1}, {67, 3}, {130, 70}, {70, 150}} {
@@ -217,8 +217,8 @@ func CheckSums(t *testing.T, tiles []*Tiles) {
 	}
 }
 
-// CheckOwnOnly checks that c_ij is a function of records i and j and of their order, whatever else is in the tile
-// and wherever they are in it. As integers, the sums of coefficients equal the sums over pairs that are alone.
+// CheckOwnOnly checks that c_ij depends only on records i and j and their order, not on the rest of the tile or
+// on places in the tile. The integer sums of c_ij must equal the sums of the same pairs, each computed alone.
 func CheckOwnOnly(t *testing.T, tiles []*Tiles) {
 	sizes.NotShort(t, "slow")
 	for _, f := range tiles {
@@ -252,8 +252,8 @@ func CheckOwnOnly(t *testing.T, tiles []*Tiles) {
 	}
 }
 
-// CheckPartials checks that, when record k changes, every partial sum
-// without k keeps its bits: the products of rows and spans, and all coefficients.
+// CheckPartials changes record k. Partial sums without k must keep their bits. These are
+// the products of rows and spans, and all coefficients.
 func CheckPartials(t *testing.T, tiles []*Tiles) {
 	sizes.NotShort(t, "slow")
 	for _, f := range tiles {
@@ -309,8 +309,8 @@ func CheckPartials(t *testing.T, tiles []*Tiles) {
 	}
 }
 
-// CheckCounts gates the instructions a pair above the diagonal, at 64 features: the
-// products of matrices are as few as the method allows, and the rest is small.
+// CheckCounts checks the number of instructions for each pair above the diagonal, at 64
+// features: at most Products and Others, and 2 special functions.
 func CheckCounts(t *testing.T, tiles []*Tiles) {
 	const d, columns = 64, 256
 	for _, f := range tiles {

@@ -160,8 +160,8 @@ func (r *Reader) Begin() (rows int, err error) {
 	return int(min(r.left, int64(batchRows(len(r.Reading))))), nil
 }
 
-// Finish makes the filled batch the current batch and returns the number of its rows. The error concerns the
-// row after the batch.
+// Finish makes the filled batch the current batch and returns the number of its rows. If rows are missing,
+// the error names the row after the batch.
 func (r *Reader) Finish(want int) (rows int, err error) {
 	rows = want
 	for _, c := range r.Reading {
@@ -266,9 +266,9 @@ func (r *Reader) errorf(row int, rule string) error {
 	return &source.ParseError{File: r.name, Row: row, Rule: rule}
 }
 
-// Sizes returns the sizes given in the footer. Equal values need almost no bytes in a page, so the length of
-// the file does not bound the number of rows. If the file has fewer rows than the footer states, the memory
-// allocated for the missing rows is not touched.
+// Sizes returns the number of rows that the footer states, but at most 64 for each byte of the file. A short
+// file can have many rows, because equal values need almost no bytes. If the footer states too many rows,
+// the memory allocated for the missing rows is not touched.
 func (r *Reader) Sizes(in *source.Input) source.Sizes {
 	return source.Sizes{Rows: int(min(max(r.file.NumRows(), 0), in.Size*64)), Bytes: in.Size * 64}
 }

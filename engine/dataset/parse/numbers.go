@@ -41,7 +41,7 @@ func isTimeOfDay(text []byte) bool {
 	return ok && len(hours) >= 1 && len(hours) <= 2 && AllDigits(hours) && len(rest) >= 2 && AllDigits(rest[:2])
 }
 
-// Notation describes the numbers of a column that are written in another form than strconv accepts.
+// Notation describes how the numbers or dates of a column are written, if strconv cannot read them.
 type Notation struct {
 	Decimal   byte
 	Thousands string // separator of thousands, "" for none
@@ -51,9 +51,9 @@ type Notation struct {
 	From      int    // first day of a date's range
 }
 
-// Plain appends the number of a field, in a form that strconv accepts, to dst. rule is the rule that the field
-// breaks, or "" on success. A separator in a place where the notation does not allow it breaks a rule, so that
-// a number is never read as a different number.
+// Plain appends the number in a field to dst, in a form that strconv accepts. If the field breaks a rule,
+// Plain returns this rule, and otherwise "". A separator where the notation does not allow a separator breaks
+// a rule, so that a number is never read as a different number.
 func (n *Notation) Plain(dst, field []byte) (out []byte, rule string) {
 	if n.Layout != "" {
 		days, ok := Date(n.Layout, field)

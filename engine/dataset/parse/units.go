@@ -77,8 +77,8 @@ func CutUnits(field []byte) (core []byte, prefix, suffix string) {
 	return number, prefix, string(unit)
 }
 
-// Native rewrites a number that its file stores as a number and not as a text. The result has only one
-// reading, in which the decimal separator is the point.
+// Native rewrites a number that a file stores as a number and not as a text. If three digits follow
+// the point, it appends a 0, so that the point cannot be read as a separator of thousands.
 func Native[T string | []byte](text T) T {
 	point, digits := -1, 0
 	for i := range len(text) {
@@ -99,8 +99,8 @@ func Native[T string | []byte](text T) T {
 	return text
 }
 
-// OtherNotation returns the rule that is violated if a column with plain numbers contains the given text. If the text
-// is a number in another notation, the rule names the keys of the schema that declare this notation. Otherwise a user
+// OtherNotation returns the rule that the given text breaks in a column of plain numbers. If the text is a number in
+// another notation, the rule names the keys of the schema that declare this notation. Without these names, a user
 // might list the number as a missing value and lose it.
 func OtherNotation(field []byte) string {
 	v, style, point := Reading(PointForm, field)

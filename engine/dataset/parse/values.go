@@ -13,7 +13,7 @@ import (
 type Set struct {
 	Text    map[string]int
 	Numbers []float64 // NaN for a value that is not a plain decimal number; nil if values match by text only
-	// Numeric is true if FindNumber finds every value that Find finds in a short number (see ShortNumber).
+	// Numeric is true if FindNumber finds the value of a short number (see ShortNumber) whenever Find does.
 	Numeric bool
 }
 
@@ -156,7 +156,7 @@ func ShortNumber(b []byte) (f float64, ok bool) {
 	return f, true
 }
 
-// AllNumbers reports whether every value is a plain decimal number that matches by value.
+// AllNumbers reports whether all values are plain decimal numbers and also match by their numbers.
 func (s *Set) AllNumbers() bool {
 	return len(s.Numbers) > 0 && !slices.ContainsFunc(s.Numbers, math.IsNaN)
 }

@@ -94,7 +94,7 @@ func (a Answer) Check(name string) error {
 	return fmt.Errorf("dataset: answers: %w%s", errors.Join(v.problems...), hint)
 }
 
-// Column returns the column of a schema described by the answer.
+// Column returns a column of a schema, with this name and with the facts of the answer.
 func (a Answer) Column(name string) Column {
 	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix,
 		Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown,

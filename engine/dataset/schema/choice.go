@@ -27,8 +27,8 @@ func (e *Encoder) candidatePairs() (all []candidate) {
 	return all
 }
 
-// Candidates returns the products among which training with ChooseInteractions chooses. Without
-// ChooseInteractions it returns the zero value.
+// Candidates returns the products that a training can choose from if the schema sets
+// ChooseInteractions. Otherwise it returns the zero value.
 func (e *Encoder) Candidates() engine.Candidates {
 	pairs := e.candidatePairs()
 	if len(pairs) == 0 {
@@ -47,8 +47,8 @@ func (e *Encoder) Candidates() engine.Candidates {
 	return c
 }
 
-// Chosen returns the encoder of a model. This encoder has the same columns. Its schema names the candidates with
-// the given indices as interactions, and ChooseInteractions is 0. If places is nil, Chosen returns e.
+// Chosen returns the encoder of a model for which training chose the candidates with the indices in places. Its
+// schema lists them as interactions, and ChooseInteractions is 0. If places is nil, Chosen returns e.
 func (e *Encoder) Chosen(places []int) *Encoder {
 	if places == nil {
 		return e
@@ -61,8 +61,8 @@ func (e *Encoder) Chosen(places []int) *Encoder {
 	return newEncoder(&s) // valid, because choice checked that the widest pairs fit
 }
 
-// Records converts records of e for a model whose encoder is the result of e.Chosen: it adds the products of the chosen
-// pairs. For other models it returns the records unchanged.
+// Records converts r, which e encoded, to the form that the encoder of a model gives. If e.Chosen returned this
+// encoder, Records adds the products of the chosen pairs. Otherwise it returns r unchanged.
 func (e *Encoder) Records(r *engine.Records, model *Encoder) (*engine.Records, error) {
 	if e == nil || model == nil || e.schema.ChooseInteractions == 0 || model.schema.ChooseInteractions != 0 ||
 		r.Dim() != e.dim {

@@ -84,9 +84,9 @@ type Column struct {
 	// FromData marks the range or the categories of this column as taken from the data. Schema.BoundsFromData
 	// marks all columns.
 	FromData bool `json:"from_data,omitempty"`
-	// KnownFrom names the source of the range or the categories of a feature in words, such as "code book of 2019".
-	// This source is not the data. If KnownFrom is set, the values may be equal to the values that a draft found in
-	// the data.
+	// KnownFrom names the source of the range or the categories of a feature, such as "code book of 2019". This
+	// source is not the data. With KnownFrom, values that a draft also found in the data are not marked as taken
+	// from the data.
 	KnownFrom string `json:"known_from,omitempty"`
 	// Missing overrides Schema.Missing for this feature.
 	Missing *Missing `json:"missing,omitempty"`

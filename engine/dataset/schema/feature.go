@@ -35,8 +35,8 @@ type Scaling struct {
 	Half    float64 // half the length of the transformed range; the largest magnitude if sparse
 	Cosines int     // number K of the basis, 0 without a basis
 	Line    bool    // the first feature of the basis is the line
-	// an additional output follows the cosines; at the lower end of the range only this output is not 0, and
-	// elsewhere it is 0
+	// Spike adds an output after the cosines. At the lower end of the range, it is the only output that is
+	// not 0. Elsewhere, it is 0.
 	Spike  bool
 	Shrink float64 // scales the mean square norm of K cosines to 1, or to 2 with a spike
 }
@@ -152,9 +152,9 @@ const (
 		"as UTF-8"
 )
 
-// Writes reports whether a field must be read in the column's notation. It returns false for a text that
-// the schema lists as missing, because 9.999 may stand for 9999 in this notation. It also returns false
-// for an empty field.
+// Writes reports whether a field is written in the notation of the column. It returns false for an empty
+// field and for a text that the schema lists as missing. The notation could turn a missing text such as
+// 9.999 into the number 9999.
 func (f *Feature) Writes(field []byte) bool {
 	if f.Notation == nil || len(field) == 0 {
 		return false

@@ -91,10 +91,10 @@ func (f *Feature) describeNumber(in *Input) {
 	}
 }
 
-// Coefficients returns a factor for each output of a numeric column. Every result is multiplied by the argument
-// factor, which is the factor of the encoder. Without a basis, there is one factor, for the scaled number s. With
-// a basis, there is a factor for each cos(pi k (1 + s)/2), k = 1 to Cosines. If Line is set, the first factor is
-// for s. The factor of the spike follows.
+// Coefficients returns a coefficient for each output of a numeric column. Each coefficient contains the argument
+// factor, which is the factor of the encoder. Without a basis, the only coefficient is for the scaled number s.
+// With a basis, there is a coefficient for each cos(pi k (1 + s)/2), k = 1 to Cosines. If Line is set, the first
+// coefficient is for s. If Spike is set, the last coefficient is for the spike.
 func (in *Input) Coefficients(factor float64) []float64 {
 	if in.Cosines == 0 {
 		return []float64{factor}
@@ -112,7 +112,7 @@ func (in *Input) Coefficients(factor float64) []float64 {
 	return all
 }
 
-// Features returns the outputs of the finite number v in column k of Inputs, which must be numeric.
+// Features returns the outputs for the value v of column k of Inputs. The column must be numeric, and v finite.
 func (e *Encoder) Features(k int, v float64) []float64 {
 	f, _ := e.Feature(k)
 	out := make([]float64, f.Width)
@@ -120,8 +120,8 @@ func (e *Encoder) Features(k int, v float64) []float64 {
 	return out
 }
 
-// Blocks returns the widths of blocks of neighbouring outputs that belong together. All outputs of a number except its
-// spike form one block. Each output of a category or a product is a block of its own.
+// Blocks divides the outputs into blocks and returns the number of outputs of each block, in order. All outputs of a
+// number except its spike form one block. Every other output is a block of its own.
 func (e *Encoder) Blocks() (widths []int) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)
@@ -134,11 +134,10 @@ func (e *Encoder) Blocks() (widths []int) {
 	return widths
 }
 
-// Lines returns a weight for each output. In each block of Blocks, the weighted sum of the outputs is a linear
-// function, or almost a linear function, of the encoded number after scaling. For cosines, the weights are the
-// coefficients of the cosine series of a linear function: 1/k for odd k and 0 for even k. If the first output of
-// the basis is the linear function (Scaling.Line), only this output has a nonzero weight. For a spike and for all
-// outputs without a basis, the weight is 1.
+// Lines returns a weight for each output. In each block of Blocks, the weighted sum of the outputs is a linear or
+// almost linear function of the scaled number. For cosines, the weights are the coefficients of the cosine series
+// of a linear function: 1/k for odd k and 0 for even k. If the first output of the basis is the linear function
+// (Scaling.Line), only this output has a nonzero weight. Spikes, and outputs without a basis, have the weight 1.
 func (e *Encoder) Lines() (all []float64) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)

@@ -19,9 +19,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// LoadSchema reads and validates a schema file. If the memory of a draft lies next to the file (DraftedEnding), the
-// ranges and categories that still equal the ones in the draft are marked as taken from the data, unless the
-// column has KnownFrom. This also holds if the schema no longer names the draft (Schema.Draft).
+// LoadSchema reads and validates a schema file. A draft leaves its values in a file next to the schema
+// (DraftedEnding). If this file exists, ranges and categories that still equal those values are marked as taken
+// from the data, unless the column has KnownFrom, and even if the schema no longer names the draft (Schema.Draft).
 func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }
 
 // LoadUnlabelledSchema is like LoadSchema, but the labels of the records may be elsewhere. The records are

@@ -42,9 +42,9 @@ type Schema struct {
 	DataID string `json:"data_id"`
 	// Description is free text.
 	Description string `json:"description,omitempty"`
-	// Format is one of the formats. If it is empty, Load detects the format of the file among the formats with
-	// the same encoding. Without Features, these are CSV, ARFF, JSON lines and Parquet. With Features and
-	// Dense, they are LIBSVM, NPY, NPZ and IDX. With Features alone, it is LIBSVM.
+	// Format is one of the formats. If it is empty, Load detects the format. If the field Features is not set,
+	// the format can be CSV, ARFF, JSON lines or Parquet. If Features and Dense are set, it can be LIBSVM,
+	// NPY, NPZ or IDX. If only Features is set, it is LIBSVM.
 	Format string `json:"format,omitempty"`
 	// Public marks the records themselves as public. Runs then charge no privacy budget.
 	Public bool `json:"public,omitempty"`
@@ -69,8 +69,8 @@ type Schema struct {
 	// Missing is the policy of feature columns without a policy of their own.
 	Missing *Missing `json:"missing,omitempty"`
 	// Basis is the basis of the numeric features without a basis of their own: BasisNone, BasisAuto, or one of
-	// basisCurve, basisCosine and basisSpike followed by K, as in "curve:6". If it is empty, training uses BasisAuto
-	// and every other use has BasisNone. Features must have names, and d is then at most 512.
+	// basisCurve, basisCosine and basisSpike followed by K, as in "curve:6". If it is empty, training uses
+	// BasisAuto, and everything else uses BasisNone. With a basis, features must have names and d is at most 512.
 	Basis string `json:"basis,omitempty"`
 	// Interactions lists pairs of names of feature columns. The products of the two columns become additional features.
 	// Each column can be numeric or categorical. Features must have names, and d is then at most 512.
@@ -113,8 +113,8 @@ type Schema struct {
 	// rounds the records that it scores in the same way as its training records.
 	Store string `json:"store,omitempty"`
 
-	// Columns lists the columns of the file. If features are numbered, it lists the label, the group and the
-	// features (by Position) whose declaration differs from Range.
+	// Columns lists the columns of the file. If features are numbered, it lists only the label, the group
+	// and those features (by Position) for which Range does not hold.
 	Columns []Column `json:"columns"`
 }
 

@@ -13,9 +13,9 @@ import (
 	"dyad/engine/dataset/schema"
 )
 
-// OtherSheet returns the rule that a file breaks if it is a spreadsheet that is not supported: an
-// OpenDocument spreadsheet, or a workbook from before Excel 2007 or with a password. For all other
-// files, OtherSheet returns "".
+// OtherSheet recognises spreadsheets that are not supported, and returns the rule that such a file
+// breaks. They are OpenDocument spreadsheets, and workbooks from before Excel 2007 or with a
+// password. For all other files, OtherSheet returns "".
 func OtherSheet(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")): // a compound file (the format of .xls)

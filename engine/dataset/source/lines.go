@@ -104,8 +104,8 @@ func (s *Lines) nextOfBlock() ([]byte, error) {
 	return bytes.TrimSuffix(part, []byte{'\r'}), nil
 }
 
-// Sizes holds the counts of a first pass over a file. Each count is an upper bound of the amount that will be
-// stored, except for compressed files.
+// Sizes holds the counts of a first pass over a file. The amounts stored later are at most these counts,
+// except for compressed files.
 type Sizes struct {
 	Rows   int // number of lines
 	Bytes  int64

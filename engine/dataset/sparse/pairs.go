@@ -28,9 +28,9 @@ func pair(token []byte) (index int, v float64, rule string) {
 	return index, v, rule
 }
 
-// EachPair calls add for each pair of a line, with the index counted from 0. It checks that indices increase and that
-// no index is above dim. If a pair breaks a rule, EachPair returns the rule and the index counted from 1, or 0 if the
-// pair has no index.
+// EachPair calls add for each pair of a line. The text counts indices from 1, and the argument k of add counts from
+// 0. EachPair checks that indices increase and are at most dim. If a pair breaks a rule, EachPair returns the rule,
+// and the index as in the text, or 0 if the pair has no valid index.
 func EachPair(rest []byte, dim int, add func(k int, v float64) error) (index int, rule string, err error) {
 	previous := 0
 	for {

@@ -172,8 +172,8 @@ type State struct {
 	Repeatable string   `json:"command,omitempty"` // the command of an item that the runner does not run
 }
 
-// State reads the results in the folder `out` and looks for the data in `folders`. Results of commands can
-// also be in the folder `committed`.
+// State returns the state of the item. The arguments are names of folders: out has results, committed can
+// also have results of commands, and folders may hold the data.
 func (i Item) State(out, committed string, folders []string) (State, error) {
 	s := State{Paper: i.Paper, Item: i.Name, Title: i.title()}
 	incomplete := false

@@ -22,7 +22,7 @@ type Options struct {
 	// Options are the options of every plan, except for Progress.
 	experiment.Options
 	// Quick runs every plan only for its first data set, size and epsilon, and only once. If a command computes a
-	// part, the Outcome states the short form of this command.
+	// part, Outcome.Laboratory is a short form of this command.
 	Quick bool
 	// Progress is called to report the progress of a part.
 	Progress func(part string, p experiment.Progress)

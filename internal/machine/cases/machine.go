@@ -62,12 +62,11 @@ type Line struct {
 	// Rate is the work of a run divided by Seconds. Unit is the unit of the work: "pairs" or "scores".
 	Rate float64 `json:"rate"`
 	Unit string  `json:"unit"`
-	// Share is the median, over the runs, of the share of the peak performance that a run reaches. The
-	// field Of holds the kind of the peak. The share is the number of operations, or of bytes read and
-	// written, per second of processor time, divided by the peak of one core. The peak is measured right
-	// before and after each run, because other programs slow down the run and the peak alike. BestShare is
-	// the share of the run that was disturbed least, which is the largest share. Share is 0 if the work is
-	// not counted in operations or bytes.
+	// Share is the median, over the runs, of a fraction of the peak of one core. The fraction of a run is
+	// the number of operations, or of bytes read and written, per second of processor time, divided by the
+	// peak. The peak is measured right before and after each run, because other programs slow down the run
+	// and the peak alike. Of is the kind of the peak. BestShare is the largest fraction, which the run
+	// that was disturbed least reaches. Share is 0 if the work is not counted in operations or bytes.
 	Share     float64 `json:"share_of_peak,omitempty"`
 	BestShare float64 `json:"best_share_of_peak,omitempty"`
 	Of        string  `json:"peak,omitempty"` // "FMA", "FMA fp32" or "copy"

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Peers holds times of other programs for the methods and sizes of the lines of a measurement. All
-// times were measured on one machine. The zero value is empty.
+// Peers holds the times of other programs, by method and size of the data. All times were measured
+// on one machine. The zero value is empty.
 type Peers struct {
 	// CPU is the name of the processor, as CPUModel returns it.
 	CPU  string
