@@ -400,11 +400,11 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 	note := func(format string, args ...any) { o.note(fmt.Sprintf("dyad: warning: "+format, args...)) }
 	switch same, trained := print == entries[at].Charge.Fingerprint, int(m.Report.Number(unit)); {
 	case same && d.Rest == 0:
-		note("the model was trained on records of this file (run %s), so these figures are too good; repeat "+
-			"--holdout F if the run had it", m.Run)
+		note("the model was trained on records of this file (run %s), so these figures are too good; if "+
+			"that run had --holdout F, add the same --holdout F", m.Run)
 	case same && trained != 0 && trained != d.Rest:
 		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d; repeat the --holdout "+
-			"of that run, because otherwise these figures are too good", m.Run,
+			"of that run, because otherwise these figures may be too good", m.Run,
 			trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
 		return input.Errorf("dyad: the file differs from the file of run %s, so --holdout could evaluate training "+

@@ -195,12 +195,12 @@ const defaultRows = 16
 // PairTraining is a planned training on pairs. Print Report().Text() before anything is charged.
 type PairTraining struct{ *pairs.Plan }
 
-// PlanPairs plans a training on the pairs that s describes. The individuals, features, pairs, bound and provenance
-// come from s. The loss, the budget and all other settings come from spec. Zero fields of spec get public defaults.
-// Rows becomes 16, or the number of features if this number is smaller, and 1 for preferences. A network has its own
-// dimension, Adam and 100 epochs. A batch of pairs has a twentieth of the pairs, but at least 50, and 50 in paper
-// mode. Kappa becomes 1 if the unit is one pair, and the degree cap if the unit is an individual. If the unit is a
-// group of drawn pairs, Kappa becomes kappa' of their public graph. Moments use all rows and no batch.
+// PlanPairs plans a training on the pairs that s describes. The individuals, features, pairs, bound and provenance come
+// from s. The loss, the budget and all other settings come from spec. Zero fields of spec get public defaults. Rows
+// becomes 16, or the number of features if this number is smaller, and 1 for preferences. A network has its own
+// dimension, Adam and 100 epochs (5 with InfoNCE). A batch of pairs has a twentieth of the pairs, but at least 50, and
+// 50 in paper mode. Kappa becomes 1 if the unit is one pair, and the degree cap if the unit is an individual. If the
+// unit is a group of drawn pairs, Kappa becomes kappa' of their public graph. Moments use all rows and no batch.
 func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {

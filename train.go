@@ -199,7 +199,7 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 	case n == nil:
 		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)
 	case o.KWIKRatio != 0 || p.Radius != 0 || p.L2 != 0:
-		return nil, input.Errorf("dyad: --model mlp takes no --radius, --l2 or --kwik-ratio; use --gain and --rate")
+		return nil, input.Errorf("dyad: --model mlp takes no --radius, --l2 or --kwik-ratio; use --gain and --step-size")
 	case len(n.Hidden) != 1:
 		return nil, input.Errorf("dyad: a network of users has one hidden layer, not %d", len(n.Hidden))
 	default:

@@ -45,7 +45,7 @@ func (r Release) Deviation() float64 {
 type Releases []Release
 
 // Calibrate sets the noise of every release. Together, the releases spend the budget according to their shares
-// (privacy.CalibrateShares). Each release is made once.
+// (privacy.CalibrateShares). Each release must be made only once.
 func (r Releases) Calibrate(b privacy.Budget) error {
 	certificates, shares := make([]privacy.Certificate, len(r)), make([]float64, len(r))
 	for i, x := range r {

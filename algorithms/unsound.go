@@ -10,8 +10,8 @@ var ErrUnsound = errors.New("algorithms: a paper-unsound plan (--paper-unsound) 
 
 // PaperUnsound is the warning of a plan with Spec.PaperUnsound. The guarantee that the plan states next to the
 // claim is still proved, because certificates hold for every schedule; only their sensitivity grows.
-const PaperUnsound = "PAPER-UNSOUND: the schedule is not the paper's, so the paper's claim does not hold; for " +
-	"public data only"
+const PaperUnsound = "PAPER-UNSOUND: the schedule is not the paper's, so the paper's claim does not cover it; " +
+	"for public data only"
 
 // printedBurnIn returns T1 of [Huai20] Algorithm 1, line 2, and Algorithm 3. With PaperUnsound the steps begin
 // without this burn-in at t = 3, the first t for which the step size (t-1)/(t-2) 2/(alpha t) exists.

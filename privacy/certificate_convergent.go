@@ -68,7 +68,7 @@ func (l LastIterate) Certify() (Certificate, error) {
 	c, err := newCertificate(exact, total,
 		"last iterate of noisy projected gradient descent",
 		fmt.Sprintf("all iterates except the last stay secret; a step takes two runs at distance r to at most "+
-			"min(c r + s, D), with c = %.9g, s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, D = %.6g, Dg = %.6g, eta = "+
+			"c min(r, D) + s, with c = %.9g, s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, D = %.6g, Dg = %.6g, eta = "+
 			"%.6g, p = %.6g, T = %d, rho = %.3g and h = %.3g (docs/theory.md#hidden-iterates)",
 			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.PairFraction, l.Steps, l.UpdateError, l.Grid))
 	c.form = h

@@ -169,7 +169,7 @@ type PairSample struct {
 func (g PairSample) Certify() (Certificate, error) {
 	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected),
 		refuse(g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 1 || g.Pairs > math.MaxInt32,
-			"with Poisson batches, a group has %d of %d pairs; want 1 to %d pairs", g.Group, g.Pairs, account.MaxGroup),
+			"a group has %d of %d pairs; Poisson batches need a pair and groups of 1 to %d", g.Group, g.Pairs, account.MaxGroup),
 		refuse(!(g.Rate > 0 && g.Rate <= 1), "the rate of a Poisson batch is %v, but must be in (0, 1]", g.Rate))
 	term := g.TermNorm
 	if term == 0 {

@@ -211,8 +211,8 @@ func (s *LiveSession) HiddenStep(x []float64, c Certificate, m Mechanism) error 
 func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) error {
 	err := s.open()
 	if b, sampled := c.sampled(); err == nil && sampled && s.drawn != b {
-		err = fmt.Errorf("%w: call Sample or SamplePoisson, as planned, before each release from a batch of %d "+
-			"records", ErrUnplanned, b.records)
+		err = fmt.Errorf("%w: call Sample or SamplePoisson, as planned, before each release about a batch "+
+			"drawn from %d records", ErrUnplanned, b.records)
 	}
 	s.drawn = batch{}
 	if err == nil {

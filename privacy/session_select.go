@@ -57,7 +57,7 @@ func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (in
 // Selection describes the release of the best of k runs, where k is drawn at random and secret.
 type Selection struct {
 	Event account.RandomStoppingEvent // Event is the planned event.
-	// Candidates[k] holds the events of a run of candidate k. Together they must be mu-GDP with mu = Event.Mu.
+	// Candidates[i] holds the events of a run of candidate i. Together they must be mu-GDP with mu = Event.Mu.
 	Candidates [][]account.Event
 }
 

@@ -155,7 +155,7 @@ func (p *Plan) remedy() string {
 		enough += fmt.Sprintf(", or epsilon = %.2g", epsilon)
 	}
 	return fmt.Sprintf("the noise of a centre of n/k = %.3g records is %.2g times the radius; use %s to lower the "+
-		"noise to %g times the radius, or use fewer clusters, rounds or dimensions, or a smaller radius",
+		"noise to %g times the radius, or use fewer clusters, rounds or dimensions, or a smaller radius that fits the data",
 		float64(o.Records)/float64(o.Clusters), p.CentreNoise, enough, swamped)
 }
 

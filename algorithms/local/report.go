@@ -73,7 +73,7 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	case privacy.LocalDP:
 		f.Line("epsilon", "%.6g in one visit, and %s for a user in total", p.Epsilon, privacy.FormatUp(g.Epsilon))
 	case privacy.LabelLDP:
-		f.Line("epsilon", "%.6g for the one answer of a user", p.Epsilon)
+		f.Line("epsilon", "%.6g; each user sends a single answer", p.Epsilon)
 	}
 	return f
 }

@@ -135,7 +135,7 @@ func (o Options) validate() error {
 	case o.Runs != 0 && (o.Runs < 2 || o.Runs > account.MaxRuns):
 		return bad("the number of runs is %d, want 2 to %d", o.Runs, account.MaxRuns)
 	case len(o.Models) > 0 && o.Road != Auto && o.Road != NoisyMax:
-		return bad("a choice among models needs %s; %s chooses only among settings", NoisyMax, o.Road)
+		return bad("a choice among models needs %s, not %s", NoisyMax, o.Road)
 	case len(o.Settings) > 0 && o.Road == NoisyMax:
 		return bad("%s chooses among models, not settings; use %s or %s",
 			NoisyMax, Compose, RandomStopping)

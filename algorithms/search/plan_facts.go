@@ -49,8 +49,8 @@ func (p *Plan) promise() error {
 			o.Runs))
 	}
 	if o.PersonRows > 0 {
-		g.Derivation += "; the rank sum of persons and its integer part have the same sensitivity " +
-			"(docs/theory.md#person-figures)"
+		g.Derivation += "; the rank sum of persons and its integer part have the sensitivity of a " +
+			"rank sum of records (docs/theory.md#person-figures)"
 	}
 	for _, t := range p.Trainings { // the assumptions of the trainings, which differ only in their constants
 		if a := t.Constants(); a != "" && !slices.Contains(g.Assumptions, a) {
@@ -98,7 +98,7 @@ func (p *Plan) advice() string {
 	if len(p.Options.Settings) == 0 {
 		return ""
 	}
-	return "all settings have the same features; dyad train with the whole budget was better in all our measurements"
+	return "all settings have the same features; in our measurements, default dyad train with all budget was better"
 }
 
 func (p *Plan) facts() (f algorithms.Facts) {

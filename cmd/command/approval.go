@@ -23,7 +23,7 @@ import (
 
 // studyFlags are the flags for the contents of an approval page besides the plan.
 type studyFlags struct {
-	Report      string  `writes:"page" needs:"schema" why:"it shows the columns with their ranges" placeholder:"FILE.html" help:"Also write a page to be approved before any data are read: study, columns, ranges, risk, releases, expected AUC."`
+	Report      string  `writes:"page" needs:"schema" why:"it shows the columns with their ranges" placeholder:"FILE.html" help:"Also write a page to be approved before any data are read: study, columns, ranges, risk, releases, expected AUC interval."`
 	Study       string  `needs:"report" placeholder:"TEXT" help:"Name of the study, for --report."`
 	Institution string  `needs:"report" placeholder:"TEXT" help:"Institution, for --report."`
 	Purpose     string  `needs:"report" placeholder:"TEXT" help:"Purpose of the analysis, for --report."`

@@ -35,7 +35,7 @@ type cli struct {
 	// The commands below are listed at the end of "dyad --help".
 	Baseline   baselineCmd   `cmd:"" help:"Train without privacy, to compare with."`
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
-	Pairs      pairsCmd      `cmd:"" help:"Train on labelled pairs: similar or dissimilar, or preferred."`
+	Pairs      pairsCmd      `cmd:"" help:"Train on pairs, labelled by similarity or by preference."`
 	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, optionally with a metric from pairs."`
 	Threshold  thresholdCmd  `cmd:"" help:"Spend budget on a decision threshold, so that predict prints classes."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`

@@ -75,8 +75,8 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 
 // bandWords describe the coverage of a band.
 const bandWords = "bands of 95 %, each for a whole curve. They cover the noise of the signed sum, the gradients " +
-	"and, to first order, the second moments. A band does not cover other noise, the ridge's shrinkage or the " +
-	"sampling"
+	"and, to first order, the second moments, given the released matrix, ridge, damping and length. " +
+	"A band does not cover other noise, the ridge's shrinkage or the sampling"
 
 // curveFigure returns the figure of a numeric column.
 func curveFigure(c curves.Curve) experiment.Figure {

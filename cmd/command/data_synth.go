@@ -25,7 +25,7 @@ type dataSynthCmd struct {
 
 // visitsFlags are the flags that require --visits.
 type visitsFlags struct {
-	Visits        bool   `help:"Write hospital visits, several per person, as a German spreadsheet does."`
+	Visits        bool   `help:"Write hospital visits, several per person, in German number formats."`
 	Persons       int    `positive:"" needs:"visits" help:"With --visits: number of persons. Default: 70000."`
 	VisitRows     int    `aliases:"rows" positive:"" needs:"visits" help:"With --visits: number of rows. Default: 10/7 of the persons."`
 	MaxRows       int    `positive:"" needs:"visits" help:"With --visits: maximum number of rows of a person. Default: 40."`

@@ -157,7 +157,7 @@ func (r *influenceResult) text(top int) string {
 			*r.Expected / *r.Uniform)
 	}
 	if r.PL != nil {
-		line(&b, "PL ratio", "the smallest ratio found is %.4g, at %d points; the constant mu is at most this ratio",
+		line(&b, "PL ratio", "the smallest ratio found is %.4g (%d points evaluated); the constant mu is at most this ratio",
 			*r.PL, r.PLPoints)
 	}
 	some(&b, "table", r.Out)

@@ -153,7 +153,7 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 		r.Ledger = "the ledger is intact; the model names no run"
 	case errors.Is(problem, errUnplanned):
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()},
-			Ledger: "the ledger is intact; it has one charge of this plan and one release of this file"}
+			Ledger: "the ledger is intact; it has one charge of this plan's releases and one release of this file"}
 	case problem != nil && away != "":
 		r.Verdict = checker.Verdict{Verdict: checker.NotCovered,
 			Why: fmt.Sprintf("%v; the run may be in the archive %s, which is missing next to the ledger", problem, away)}

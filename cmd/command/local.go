@@ -21,7 +21,7 @@ type localFlags struct {
 	Epochs        int                `positive:"" default:"10" help:"Epochs. Every user is visited once per epoch."`
 	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
 	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message. From epsilon 2 on, more directions give less noise; the user's work grows with them."`
-	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed, the largest proved share for prestige-participation."`
+	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed; for prestige-participation, the largest that leaves directions all of epsilon."`
 	Curriculum    *float64           `aliases:"threshold" placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
 	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"After epoch t, the --curriculum margin falls by MU sqrt t. Default: 1."`
 	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`

@@ -16,7 +16,7 @@ type localAuditCmd struct {
 	Epochs     int     `aliases:"visits" positive:"" default:"1" help:"Epochs in which the adversary sees the user's message. The claim covers all these epochs."`
 	D          int     `positive:"" short:"d" default:"2"`
 	Pairs      int     `positive:"" name:"direction-pairs" default:"1"`
-	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed, the largest proved share for prestige-participation."`
+	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed; for prestige-participation, the largest that leaves directions all of epsilon."`
 	Radius     float64 `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
 	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records. Half of the runs choose the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`

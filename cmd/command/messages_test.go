@@ -127,7 +127,7 @@ func TestNewcomersMistakes(t *testing.T) {
 			"was charged for the guarantee (1, 1e-05)-differentially private (0.268052-GDP), but now it is (2, " +
 				"1e-05)-differentially private"},
 		{61, "evaluate without labels", "evaluate 51.json --data unlabelled.csv --public-data", exitInput, `column "` +
-			names[label] + `": the header lacks the label, which only dyad predict can do without; add the label, or`},
+			names[label] + `": the header lacks the label, which training and evaluation need`},
 		{0, "no value", "train --epsilon", exitInput, "--epsilon needs a value\n"},
 		{0, "a label that is not there", "data schema patients.csv --label died", exitInput,
 			"there is no column \"died\" for the label; the columns are " + names[0] + ", "},

@@ -5,7 +5,7 @@ package command
 type momentsFlags struct {
 	SecondMoments string    `enum:"auto,none,diagonal,full" default:"auto" placeholder:"K" help:"Second moments that algorithm moments releases: none, diagonal, full or auto (a public rule)."`
 	ClipRadius    float64   `positive:"" placeholder:"R" help:"Norm to which moments and moment-metric clip records around their centre. Default: by a public rule."`
-	CountShare    float64   `positive:"" placeholder:"F" help:"Budget share that moments spends on the number of positives. Default: by a public rule."`
+	CountShare    float64   `positive:"" placeholder:"F" help:"Budget share (of mu squared; of epsilon for --delta 0) that moments spends on the number of positives. Default: by a public rule."`
 	CentreShare   float64   `positive:"" placeholder:"F" help:"Budget share that moments and moment-metric spend on the centre. Default: by a public rule."`
 	SecondShare   float64   `positive:"" placeholder:"F" help:"Share for the second moments. The signed sum gets the rest. Default: by a public rule."`
 	StepShare     float64   `positive:"" placeholder:"F" help:"Budget share for all --steps of moments together. Default: by a public rule."`

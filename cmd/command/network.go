@@ -11,7 +11,7 @@ import (
 // networkFlags are the flags that choose a nonlinear model and the rule by which noisy gradients become steps.
 type networkFlags struct {
 	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear; mlp, a network with up to two hidden layers; or FILE.yaml, which describes a network (docs/networks.md). A network outputs a score, or an embedding with --task metric."`
-	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
+	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of each of one or two hidden layers of --model mlp; 0: no layer. Default: 32."`
 	Dim        int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M" help:"Dimension of the embedding of a network with --task metric. Default: 16."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
 	Compare    string  `needs:"model=mlp|model=FILE" name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive (with its own loss). Default: cosine."`

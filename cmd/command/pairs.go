@@ -35,7 +35,7 @@ type tupleFlags struct {
 // tupleNetworkFlags are the flags for a nonlinear metric of tuples.
 type tupleNetworkFlags struct {
 	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix. mlp or FILE.yaml: a network with embeddings of --rows numbers (docs/networks.md). A network needs --tuple, --loss infonce or --loss ntxent."`
-	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of the hidden layers of --model mlp, one or two; 0 for none. Default: 32."`
+	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of each of one or two hidden layers of --model mlp; 0: no layer. Default: 32."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
 	Compare    string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of a network have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S"`

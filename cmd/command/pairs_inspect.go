@@ -67,8 +67,8 @@ func (c *pairsInspectCmd) Run(a *app) error {
 	}
 	r.Warning = pick(r.Public, "", strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " "))
 	if c.Density == 0 {
-		r.KappaWarning = "if the pairing is private, do not set the noise by this kappa; fix --kappa in advance, " +
-			"or draw pairs with --density"
+		r.KappaWarning = "if the pairing is private, do not set the noise by this kappa or these degrees; fix " +
+			"--kappa in advance, or draw pairs with --density"
 	}
 	return a.emit(r, r.text())
 }

@@ -120,7 +120,7 @@ func (c *reportCmd) charges(m *model) (*charges, error) {
 			"archive next to the ledger", path, m.Run, all.away)
 	}
 	if c.Ledger != "" {
-		return nil, badInput("the ledger %s has no charge of run %q; name the ledger of the training", path, m.Run)
+		return nil, badInput("the ledger %s has no charge of run %q; give the ledger that the training used", path, m.Run)
 	}
 	return nil, nil
 }

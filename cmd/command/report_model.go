@@ -81,7 +81,7 @@ func weightsSection(m *model) []page.Section {
 	}
 	if noise > 0 && length > 0 {
 		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: the weight vector has length %.4g. Its noise has "+
-			"length about %.4g (root mean square, public), which is %.3g %%.",
+			"length about %.4g (root mean square, public), which is %.3g %% of the weights' length.",
 			length, noise, 100*noise/length))
 		top := max(length, noise)
 		s.Tables = append(s.Tables, page.Table{Caption: "Signal and noise", Head: []string{"", "length", ""}, Rows: [][]page.Cell{

@@ -271,7 +271,7 @@ func TestVerifyCoversNoMomentsOfNetworks(t *testing.T) {
 	}
 	m["report"] = map[string]any{"guarantee": m["guarantee"]}
 	if v := checker.Check(sealed(t, m)); v.Verdict != checker.NotCovered ||
-		!strings.Contains(v.Why, "or networks from this kind of run") {
+		!strings.Contains(v.Why, "does not cover networks of this kind of run") {
 		t.Errorf("%+v", v)
 	}
 }

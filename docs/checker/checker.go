@@ -163,10 +163,10 @@ func covered(m, p node) []node {
 	} else if network {
 		formats = map[bool]string{true: "dyad-model/2"}[theorems[p.text("algorithm")] == "mean-gradient"]
 	}
-	pass(p.value == nil, "the model has no plan: it comes from a run without a charge, a stream or users' messages")
+	pass(p.value == nil, "the model has no plan: it comes from a stream, users' messages or a run without a charge")
 	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" ||
 		!slices.Contains(strings.Fields(formats), m.text("format")),
-		"this checker does not know the format of the model or of the plan, or networks from this kind of run")
+		"this checker does not know the format of the model or its plan, or does not cover networks of this kind of run")
 	pass(len(allowed) == 0, "this checker does not recompute the theorem of the algorithm")
 	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil,
 		map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold",

@@ -75,7 +75,7 @@ func normal(t *big.Float) *big.Float {
 // gaussianDelta returns delta(epsilon) of mu-GDP (docs/theory.md section 6.2).
 func gaussianDelta(epsilon, mu *big.Float) *big.Float {
 	shift, half := quo(epsilon, mu), quo(mu, real(2))
-	pass(add(shift, half).Cmp(real(60)) > 0, "epsilon/mu is too large for this checker")
+	pass(add(shift, half).Cmp(real(60)) > 0, "epsilon/mu + mu/2 is too large for this checker")
 	return sub(normal(sub(half, shift)), mul(exp(epsilon), normal(neg(add(half, shift)))))
 }
 

@@ -91,7 +91,7 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 		case at[c.Name] != 0:
 		case role == schema.RoleLabel && t.o.Labels == LabelsRequired:
 			return nil, t.errorf(row, c.Name, 0, n.header+
-				" lacks the label, which only dyad predict can do without; add the label, or "+
+				" lacks the label, which training and evaluation need (dyad predict does not); add the label, or "+
 				"correct its name in the file or in the schema")
 		case role == schema.RoleFeature, role == schema.RoleGroup, role == schema.RoleID && t.o.KeepIDs,
 			role == schema.RolePerson && t.o.Persons == KeepPersons:

@@ -38,8 +38,8 @@ type Plan struct {
 	Neighbours int    `yaml:"neighbours"`
 	Data       []Data `yaml:"data"`
 	// Measure is the name of the result of a run. If Measure is "", the result is AUC or, for metrics, the
-	// accuracy of nearest neighbours. The function measures returns the other names. They stand for results
-	// that are computed from a loss whose L2 term has the weight ObjectiveL2.
+	// accuracy of nearest neighbours. The function measures returns the other names. Their results are computed
+	// from a loss whose L2 term has the weight ObjectiveL2 or, for regret, the weight of the algorithm.
 	Measure     string    `yaml:"measure"`
 	ObjectiveL2 float64   `yaml:"objective_l2"`
 	Epsilon     []float64 `yaml:"epsilon"`

@@ -87,8 +87,8 @@ func (t Table) Text() string {
 	return b.String()
 }
 
-// Cell is a cell of a table. Class is the CSS class of the cell: "won", "lost" or "". Head is
-// set for the first cell of a row.
+// Cell is a cell of a table. Class is the CSS class of the cell: "won", "lost" or "". On an Approval,
+// Class is the language of the text or "". Head is set for the first cell of a row.
 type Cell struct {
 	Text, Class string
 	Head        bool

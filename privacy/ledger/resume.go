@@ -87,7 +87,7 @@ func (c *Charge) stream() bool {
 // a "resume" line to the ledger for information.
 //
 // c must have exactly the data id, algorithm, unit, relation, approved page and events of the old charge. It
-// must also have its objective, plan and fingerprint if they were recorded. The noise must be secret if and
+// must have the same objective, plan and fingerprint if they were recorded. The noise must be secret if and
 // only if it was secret before. If any of these items differs, or if the run is unknown, finished or not
 // resumable, the ledger is unchanged and the error wraps ErrResume. The error wraps ErrUnsupported if a later
 // version wrote lines after the charge. A cap is not checked, since the total does not change.

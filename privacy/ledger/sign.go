@@ -53,8 +53,8 @@ func (l *Ledger) CreateKey() (PublicKey, error) {
 // signingKey reads the private key. The error wraps ErrNoKey if there is none.
 func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
 	if info, err := os.Stat(l.path + keySuffix); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("other users can read or write the key %s; run chmod 600 on it, or create another "+
-			"key if somebody may have read it", l.path+keySuffix)
+		return nil, fmt.Errorf("other users can read or write the key %s; run chmod 600 on it, or, if somebody may "+
+			"have read it, move it away and create another key", l.path+keySuffix)
 	}
 	text, err := durable.Read(l.path+keySuffix, maxKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -17,7 +17,7 @@ import (
 // Direction is a local randomiser that turns a vector g of norm at most Bound into an unbiased
 // message of a few bytes. With one direction it is private sampling on the sphere ([Han19]
 // Proposition 1, after Duchi, Jordan and Wainwright). With several directions it refines this
-// sampling and resembles PrivUnit (Bhowmick et al. 2018), but its guarantee is exact.
+// sampling and resembles PrivUnit (Bhowmick et al. 2018). Its guarantee is exact.
 //
 // A seed, independent of g, gives Pairs random unit vectors v_1..v_m. The 2m candidates are these
 // vectors and their opposites. Let g~ be g/||g|| with probability 1/2 + ||g||/(2 Bound), and
