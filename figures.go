@@ -57,8 +57,8 @@ type FigureData struct {
 	*Data
 	Reference *Data // reference records of a metric, which are public
 	Compared  *Data // the same records, as the second model encodes them
-	// Rest is the number of records or persons that remained for the training, if a split held out these records
-	// for evaluation. Without a split, Rest is 0.
+	// Rest is the number of records or persons that remained for the training when a split held out the records of
+	// Data. Without a split, Rest is 0.
 	Rest int
 	// Apart is true if the caller has just trained the model on other records. The training run is then not looked up
 	// in the ledger.

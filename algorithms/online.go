@@ -78,8 +78,8 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 			o.Horizon, o.Batch, o.Buffer, o.BurnIn)
 	}
 	if o.PerClass && (o.Reservoir || o.Buffer < 2 || o.Buffer%2 != 0) {
-		return Spec{}, Refused("", "a buffer of %d records cannot serve two classes; want an even number above 0 "+
-			"and no reservoir", o.Buffer)
+		return Spec{}, Refused("", "a buffer of %d records cannot serve two classes; use no reservoir, and an even "+
+			"number of at least 2", o.Buffer)
 	}
 	if o.Buffer >= o.Horizon {
 		o.Buffer, o.Reservoir, o.PerClass = 0, false, false

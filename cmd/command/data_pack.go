@@ -40,7 +40,7 @@ type dataPackCmd struct {
 	File   string `arg:"" help:"Data file, or several to pack as one: a folder, or a quoted pattern."`
 	Schema string `required:"" placeholder:"FILE"`
 	Out    string `writes:"pack" short:"o" required:"" placeholder:"FILE" help:"Pack to write, by custom NAME.dyadpack."`
-	Store  string `enum:",float64,float32" default:"" placeholder:"S" help:"float64, or float32 (half the size, rounded toward zero). Default: key store of the schema, else float64."`
+	Store  string `enum:",float64,float32" default:"" placeholder:"S" help:"float64, or float32 (half the size, rounded toward zero). Default: what the schema sets (store), else float64."`
 	Force  bool
 	labelsFlag
 }

@@ -25,7 +25,7 @@ type searchCmd struct {
 	Epsilon    float64   `positive:"" default:"1"`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: release the best of a secret number of random settings; noisy-max: for --models; auto: noisy-max with --models, else the cheaper of the other two by public numbers."`
-	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping. All are made; a secret number of them counts. Default: four for each setting, 8 to 64."`
+	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping. How many of them count is secret. Default: four for each setting, but 8 to 64."`
 	Plan       bool      `required:"" xor:"records" needs:"n" help:"Print what a run on -n records would release and cost. No data are read."`
 	N          int       `positive:"" needs:"plan" short:"n" help:"As in plan, with --plan."`
 	Workers    int       `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`

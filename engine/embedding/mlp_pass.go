@@ -115,8 +115,8 @@ func (p *mlpPass) activate(h, d []float64) {
 }
 
 // Embed implements Pass. J is the Jacobian of a record, h the input of the last layer, and m the number of outputs.
-// The D hold the slopes of the hidden layers. x' and h_1' are x and h_1 with the 1 of a bias. One hidden layer adds
-// the second line to the first, and two layers add the third line instead:
+// Each D holds the slopes of a hidden layer. x' and h_1' are x and h_1 with a 1 appended for the bias. One hidden
+// layer adds the second line to the first, and two layers add the third line instead:
 //
 //	||J||^2 = m ||h||^2                                             no hidden layer: h = x
 //	        + ||W_out D||^2 ||x'||^2                                one

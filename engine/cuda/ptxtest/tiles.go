@@ -336,9 +336,9 @@ func CheckCounts(t *testing.T, tiles []*Tiles) {
 			}
 		}
 		if products/pairs > f.Products*1.001 || special/pairs != 2 || other/pairs > f.Others {
-			t.Errorf("%s: more than %.2f products, 2 special functions and %.0f others a pair", f.Name, f.Products, f.Others)
+			t.Errorf("%s: a pair takes more than %.2f products, 2 special functions and %.0f other operations", f.Name, f.Products, f.Others)
 		}
-		t.Logf("%s: %.2f products, %.2f special functions and %.2f others a pair", f.Name, products/pairs,
+		t.Logf("%s: a pair takes %.2f products, %.2f special functions and %.2f other operations", f.Name, products/pairs,
 			special/pairs, other/pairs)
 	}
 }
