@@ -85,10 +85,7 @@ func (p *Plan) PromiseOneRecord(c privacy.Certificate, noise privacy.Mechanism, 
 func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 	s, pr := p.Spec, p.Spec.Kernel.Problem()
 	g := s.Records(pr.PersonRows).Guarantee(p.Certificate().Released()+" with "+p.Noise().Name()+" noise", "",
-		fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the "+
-			"schema and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm,
-			pr.Bounds.LabelAbs, pr.Radius, s.L2),
-		rests)
+		p.Public(), rests)
 	if len(pr.Groups) > 0 {
 		unit := "record"
 		if pr.ByPerson() {
@@ -137,6 +134,14 @@ func (p *Plan) Charge(dataID string) ledger.Charge {
 	}
 	return ledger.Charge{DataID: dataID, Algorithm: p.Algorithm, Events: p.Events(), Guarantee: text, Unit: g.Unit,
 		Relation: g.Relation, Released: g.Released}
+}
+
+// Public returns the assumption of the guarantee about the numbers that it treats as public. The plan needs a kernel.
+func (p *Plan) Public() string {
+	pr := p.Spec.Kernel.Problem()
+	return fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema "+
+		"and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius,
+		p.Spec.L2)
 }
 
 // Constants returns the assumption of the guarantee about the constants of the loss, or "" if it has none.

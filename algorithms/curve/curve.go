@@ -99,11 +99,10 @@ func New(o Options) (*Plan, error) {
 		rows = slices.Concat(rows, r.Training.Releases.Of(name), out.held.Releases.Of(name))
 		delta = max(delta, r.Training.Spec.Budget.Delta)
 		objective += fmt.Sprintf("; split %d: %s", r.Split, r.Training.Objective)
-		for _, g := range []privacy.Guarantee{r.Training.Guarantee, out.held.Guarantee} {
-			for i, text := range g.Assumptions { // the first one states the public numbers of one run
-				if i > 0 && text != unit.Assumption && !slices.Contains(rests, text) {
-					rests = append(rests, text)
-				}
+		ofOneRun := []string{unit.Assumption, r.Training.Public(), out.held.Options.Public()}
+		for _, text := range slices.Concat(r.Training.Guarantee.Assumptions, out.held.Guarantee.Assumptions) {
+			if !slices.Contains(ofOneRun, text) && !slices.Contains(rests, text) {
+				rests = append(rests, text)
 			}
 		}
 	}

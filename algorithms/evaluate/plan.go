@@ -152,7 +152,7 @@ func New(o Options) (*Plan, error) {
 			"contribute (docs/theory.md#person-figures)"
 	}
 	g := o.Provenance.Records(o.PersonRows).Guarantee(released+", with "+rows[0].Noise.Name()+" noise", why+composed,
-		o.public(), "the model is public, or its privacy cost is charged to the same data id")
+		o.Public(), "the model is public, or its privacy cost is charged to the same data id")
 	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
 		return nil, err
 	}
@@ -223,8 +223,8 @@ func cellsRule(n int, b privacy.Budget) int {
 	return int(min(max(math.Cbrt(float64(n)*mu), fewestCells), mostCells))
 }
 
-// public describes the numbers that the guarantee treats as public.
-func (o Options) public() string {
+// Public returns the assumption of the guarantee about the numbers that it treats as public.
+func (o Options) Public() string {
 	if len(o.Classifiers) > 0 {
 		return fmt.Sprintf("public: n = %d, the classifiers (%s), all records that a classifier contains, the "+
 			"schema and all options", o.Records, strings.Join(o.Classifiers, ", "))
