@@ -162,7 +162,7 @@ func TestCurriculumOfTheNetworksScore(t *testing.T) {
 		}
 	}
 	if in < 20 || out < 20 || moved < in/4 {
-		t.Errorf("%d in the curriculum, %d out, %d messages differ from those of zero: the test sees too little",
+		t.Errorf("%d in the curriculum, %d out, %d messages differ from the messages of zero: the test sees too little",
 			in, out, moved)
 	}
 }

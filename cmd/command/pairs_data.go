@@ -56,7 +56,7 @@ type pairFlags struct {
 	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
 	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed in advance. Default: --degree-cap, or with --unit group and drawn pairs, kappa' of the public graph."`
 	DegreeCap    int      `positive:"" placeholder:"D" help:"Maximum number of pairs of an individual. The first pairs in a file are kept."`
-	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only. A pair's label says whether the labels of its records differ."`
+	Density      float64  `positive:"" placeholder:"F" help:"Draw this many pairs per individual, by ids only. A pair is labelled by whether its two records have the same label."`
 	PairSeed     uint64   `default:"1" help:"Seed of drawn pairs and tuples; public."`
 	Method       string   `default:"gradients" enum:"gradients,input,labels,moments" help:"What gets noise. gradients: all gradients. moments: once, the second moments of similar and of dissimilar pairs, which give the metric. input: once, features and labels. labels: each label, by a coin flip; features are public."`
 	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"Proved noise (certified), the noise of the paper (paper) or no noise (nonprivate)."`

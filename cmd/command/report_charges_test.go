@@ -34,7 +34,7 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 		}
 		found := regexp.MustCompile(`Left: one more run may have epsilon = ([0-9.]+); the cap is epsilon = 2`).FindStringSubmatch(string(text))
 		if found == nil {
-			t.Fatalf("delta %s: the page does not say what is left: %s", delta,
+			t.Fatalf("delta %s: the page lacks the budget that is left: %s", delta,
 				regexp.MustCompile("Left: [^.]*").FindString(string(text)))
 		}
 		left := must.Get(strconv.ParseFloat(found[1], 64))(t)

@@ -179,7 +179,7 @@ func TestOneNameOneOption(t *testing.T) {
 			}
 			g := all[f.Name][i]
 			if d := differ(g.is, meaning(f)); d != "" {
-				t.Errorf("dyad %s --%s differs from that of %s in: %s; it is %q", command, f.Name, g.commands[0], d, meaning(f))
+				t.Errorf("dyad %s --%s differs from the flag of %s in: %s; it is %q", command, f.Name, g.commands[0], d, meaning(f))
 			}
 			if strings.HasPrefix(g.is["help"], "As in ") {
 				g.is["help"] = meaning(f)["help"]
@@ -199,7 +199,7 @@ func TestOneNameOneOption(t *testing.T) {
 			must.Equal(t, len(g.commands), len(strings.Split(o.commands, ", ")), "row %v: only %v have --%s", o,
 				g.commands, name)
 			if d := differ(m.is, g.is); d != o.differ {
-				t.Errorf("dyad %s --%s differs from that of %s in %q, and its row has %q", g.commands[0], name,
+				t.Errorf("dyad %s --%s differs from the flag of %s in %q, and its row has %q", g.commands[0], name,
 					m.commands[0], d, o.differ)
 			}
 		}

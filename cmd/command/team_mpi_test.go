@@ -73,7 +73,7 @@ func TestMPIBytes(t *testing.T) {
 		mpiJob(t, dir, 0, crash.Spec{Args: append(args, "--out", "one.json")}).Want(t, name, exitOK, "")
 		e := mpiJob(t, dir, 3, crash.Spec{Args: append(args, "--out", "team.json", "--verbose")})
 		if e.Want(t, name, exitOK, ""); !t.Failed() && !sameButRun(t, "one.json", "team.json") {
-			t.Errorf("%s: the model of three processes differs from that of one", name)
+			t.Errorf("%s: the model of three processes differs from the model of one process", name)
 		}
 		if name == "near-linear" && !strings.Contains(e.Stdout, "near-linear") {
 			t.Errorf("the records were not shared:\n%s", e.Stdout)

@@ -123,7 +123,7 @@ func TestTeamTrains(t *testing.T) {
 			t.Errorf("%s: rank 0 has stages %q", name, ends[0].stages)
 		}
 		if !sameButRun(t, "one.json", "team.json") {
-			t.Errorf("%s: the model of a team differs from that of one process", name)
+			t.Errorf("%s: the model of a team differs from the model of one process", name)
 		}
 	}
 }

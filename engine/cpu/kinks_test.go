@@ -150,7 +150,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 			}
 		}
 	}
-	must.Within(t, distance(whole, total), 0, limit+float64(n*n)*0x1p-44, "%s: the sum over all pairs is ... from that of its pairs, limit %v", name, limit)
+	must.Within(t, distance(whole, total), 0, limit+float64(n*n)*0x1p-44, "%s: the sum over all pairs is ... from the sum of its pairs, limit %v", name, limit)
 	prefix, limit := sum(x, y, engine.PrefixPairs{T: n - 1})
 	clear(total)
 	for i := range n - 1 {
@@ -160,7 +160,7 @@ func sumsOfPairs(t *testing.T, name string, b cpu.Backend, p engine.Problem, x, 
 			total[k] += pair[k]
 		}
 	}
-	must.Within(t, distance(prefix, total), 0, limit+float64(n)*0x1p-44, "%s: the sum over a prefix is ... from that of its pairs, limit %v", name, limit)
+	must.Within(t, distance(prefix, total), 0, limit+float64(n)*0x1p-44, "%s: the sum over a prefix is ... from the sum of its pairs, limit %v", name, limit)
 }
 
 // twoRows repeats the first two rows of x, with labels 1 and -1.

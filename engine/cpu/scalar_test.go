@@ -145,7 +145,7 @@ func TestSumsAreSumsOfPairs(t *testing.T) {
 					return distance(whole, sum), total + n*n*0x1p-44
 				}
 				if diff, limit := differs(method); diff > limit {
-					t.Errorf("%s, %v, trial %d: the sum differs from that of its pairs by %v, limit %v", form.Label, method, trial, diff, limit)
+					t.Errorf("%s, %v, trial %d: the sum differs from the sum of its pairs by %v, limit %v", form.Label, method, trial, diff, limit)
 				}
 				// Control: the other method has another rule at a kink.
 				if diff, limit := differs(cpu.Direct + cpu.Sorted - method); diff > limit {

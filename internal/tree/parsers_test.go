@@ -43,6 +43,7 @@ var parsers = map[string]string{
 	"algorithms/online/stream.go":             "algorithms:FuzzStreamState",
 	"algorithms/seal.go":                      "algorithms:FuzzCheckpoint",
 	"algorithms/local/serve/http.go":          "algorithms/local/serve:FuzzSubmission",
+	"algorithms/local/serve/remote.go":        "algorithms/local/serve:FuzzResponse",
 	"algorithms/local/serve/wire.go":          "algorithms/local/serve:FuzzSubmission",
 	"algorithms/local/serve/log.go":           "algorithms/local/serve:FuzzLog",
 	"algorithms/local/serve/memory.go":        "algorithms/local/serve:FuzzMemory",

@@ -126,7 +126,7 @@ func (c *Client) Follow(ctx context.Context, z engine.Record, poll time.Duration
 	}
 }
 
-// Answer sends the message of the current epoch, unless the memory says that it was accepted. It makes the
+// Answer sends the message of the current epoch, unless the memory records that it was accepted. It makes the
 // message only if the memory has none. Its error wraps ErrInput, ErrAway or ledger.ErrBudget, or is a
 // *RefusedError. ledger.ErrBudget means that the protocol costs more than Limits.Epsilon.
 func (c *Client) Answer(ctx context.Context, z engine.Record) (Answer, error) {

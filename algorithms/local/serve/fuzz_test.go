@@ -3,7 +3,10 @@ package serve
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -62,6 +65,40 @@ func FuzzSubmission(f *testing.F) {
 			}
 			if _, err := s.check(m); err == nil {
 				t.Fatalf("%s was accepted twice", body)
+			}
+		}
+	})
+}
+
+// answers sends the same response to every request.
+type answers struct {
+	status int
+	body   string
+}
+
+func (a answers) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: a.status, Body: io.NopCloser(strings.NewReader(a.body))}, nil
+}
+
+// FuzzResponse: no response of a server makes a client panic, or print anything but ASCII.
+func FuzzResponse(f *testing.F) {
+	f.Add(http.StatusOK, `{"epoch":1,"w":[0,0,0]}`)
+	f.Add(http.StatusConflict, `{"error":"\u001b[2Jdyad: verified","code":"duplicate"}`)
+	f.Add(http.StatusBadGateway, "<html>\x1b[2J")
+	f.Add(http.StatusOK, "\xff\u202e")
+	f.Fuzz(func(t *testing.T, status int, body string) {
+		r := Remote{URL: "http://localhost", Client: &http.Client{Transport: answers{status, body}}}
+		_, planErr := r.Plan(t.Context())
+		_, stateErr := r.State(t.Context())
+		for _, err := range []error{planErr, stateErr} {
+			if err == nil {
+				continue
+			}
+			if refused := new(RefusedError); status != http.StatusOK && (!errors.As(err, &refused) || refused.Status != status) {
+				t.Errorf("status %d: %v", status, err)
+			}
+			if text := err.Error(); strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+				t.Errorf("a terminal would get %q", text)
 			}
 		}
 	})

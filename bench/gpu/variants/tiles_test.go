@@ -37,8 +37,8 @@ func allTiles(t *testing.T) []*ptxtest.Tiles {
 	return []*ptxtest.Tiles{wgmmaTiles(t, 64), wgmma, &tf32, &wide}
 }
 
-// wgmmaAlone are the tiles whose cuts differ from those of bf16x3. Those of tf32 are cut alike; their own products are
-// DYAD_FULL.
+// wgmmaAlone returns the tiles that are cut in another way than the tiles of bf16x3, and with DYAD_FULL=1 all tiles. The
+// tiles of tf32 have the cuts of bf16x3 and differ only in their products.
 func wgmmaAlone(t *testing.T) []*ptxtest.Tiles {
 	t.Helper()
 	all := allTiles(t)
