@@ -125,7 +125,7 @@ func messages(dir string, n int, at func(int)) error {
 	if err != nil {
 		return err
 	}
-	s, err := serve.Open(dir, plan)
+	s, err := serve.Open(dir, plan, "")
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func messages(dir string, n int, at func(int)) error {
 		return err
 	}
 	began := time.Now()
-	if s, err = serve.Open(dir, plan); err != nil {
+	if s, err = serve.Open(dir, plan, ""); err != nil {
 		return err
 	}
 	if got := s.State(); int(got.Visits) != plan.Epochs*users || !got.Done {

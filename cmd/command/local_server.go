@@ -64,7 +64,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := serve.OpenWith(c.Dir, p.Plan, dataset.LookAlikes(c.LookAlikeIDs))
+	s, err := serve.Open(c.Dir, p.Plan, dataset.LookAlikes(c.LookAlikeIDs))
 	if errors.Is(err, serve.ErrBusy) {
 		return fmt.Errorf("%w: %w", errUnavailable, err)
 	}

@@ -218,7 +218,7 @@ func TestLossesOfTheLibraryAreServed(t *testing.T) {
 	e := must.Get(engine.NewExpression("deep", strings.Repeat("sqrt(1+(", 30)+"u"+strings.Repeat(")^2)", 30), engine.ExpressionOptions{}))(t)
 	p := protocol(3)
 	p.Loss = e
-	must.Fail(serve.Open(t.TempDir(), planOf(t, p)))(t, "at most 128", "a loss that clients refuse")
+	must.Fail(serve.Open(t.TempDir(), planOf(t, p), ""))(t, "at most 128", "a loss that clients refuse")
 }
 
 // A server sends no client elsewhere, neither with the client of a Remote nor without one.

@@ -65,7 +65,7 @@ func server(ctx context.Context, dir, address, number string) error {
 	if err != nil {
 		return err
 	}
-	s, err := serve.Open(dir, q)
+	s, err := serve.Open(dir, q, "")
 	if err != nil {
 		return err
 	}

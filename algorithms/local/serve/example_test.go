@@ -30,7 +30,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	service, err := serve.Open(filepath.Join(dir, "study"), plan)
+	service, err := serve.Open(filepath.Join(dir, "study"), plan, "")
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func goldenNetwork(t *testing.T) *local.Plan {
 func readLog(t *testing.T, name, model string, plan *local.Plan) {
 	path := filepath.Join(t.TempDir(), "log")
 	text := goldenFile(t, name, func() []byte {
-		s := must.Get(Open(path, plan))(t)
+		s := must.Get(Open(path, plan, ""))(t)
 		for i, user := range []string{"ann", "bob"} {
 			must.Get(s.Submit(context.Background(), goldenSubmission(t, plan, user, uint64(i))))(t)
 		}
@@ -112,7 +112,7 @@ func readLog(t *testing.T, name, model string, plan *local.Plan) {
 	})
 	must.Do(t, os.MkdirAll(path, 0o700))
 	must.Do(t, os.WriteFile(filepath.Join(path, "messages.log"), text, 0o600))
-	s := must.Get(Open(path, plan))(t)
+	s := must.Get(Open(path, plan, ""))(t)
 	defer s.Close()
 	if st := s.State(); st.Visits != 2 || fmt.Sprintf("%.9g", st.Model) != model {
 		t.Errorf("log: %+v", st)

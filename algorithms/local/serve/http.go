@@ -112,8 +112,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 		return false
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/plan", func(w http.ResponseWriter,
-		_ *http.Request) {
+	mux.HandleFunc("GET /v1/plan", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, PublicPlan(s.Plan()))
 	})
 	mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) {
@@ -227,14 +226,12 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 				errors.New("a message needs Content-Length, and may not be chunked"))
 			return
 		}
-		if r.ContentLength != 0 {
-			awaits(r.Context(), true)
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(o.bodyWait())) // also for refused requests
-		}
 		if r.ContentLength == 0 {
 			h.ServeHTTP(w, r)
 			return
 		}
+		awaits(r.Context(), true)
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(o.bodyWait())) // also for refused requests
 		// otherwise the server would read the body of a refused request until bodyArrived
 		w.Header().Set("Connection", "close")
 		h.ServeHTTP(w, r)
@@ -283,12 +280,7 @@ func (o HandlerOptions) guarded(h http.Handler) http.Handler {
 	})
 }
 
-func (o HandlerOptions) logger() *log.Logger {
-	if o.ErrorLog == nil {
-		return log.Default()
-	}
-	return o.ErrorLog
-}
+func (o HandlerOptions) logger() *log.Logger { return cmp.Or(o.ErrorLog, log.Default()) }
 
 var (
 	errToken = errors.New("this server needs the user's token for this study; ask whoever runs the server for the " +

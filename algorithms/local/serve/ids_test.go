@@ -35,7 +35,7 @@ func TestLookAlikeUsers(t *testing.T) {
 	refused(s)
 	must.CheckDo(t, send(s, "Anna"), "the second epoch")
 
-	other := must.Get(serve.OpenWith(t.TempDir(), planOf(t, p), dataset.AllowLookAlikes))(t)
+	other := must.Get(serve.Open(t.TempDir(), planOf(t, p), dataset.AllowLookAlikes))(t)
 	defer other.Close()
 	for _, user := range []string{"Anna", "anna"} {
 		must.CheckDo(t, send(other, user), user, ", allowed")

@@ -18,7 +18,7 @@ import (
 // networkProtocol is the protocol of a network with 2 hidden units, at an epsilon for few users.
 func networkProtocol(users int) local.Protocol {
 	p := protocol(users)
-	p.Method, p.Radius, p.L2, p.Epsilon, p.Threshold = local.Prestige, 0, 0, 8, 0.1
+	p.Method, p.Radius, p.L2, p.Epsilon, p.Threshold, p.Pairs = local.Prestige, 0, 0, 8, 0.1, 2
 	p.Network = &local.Network{Hidden: 2, Seed: 4}
 	return p
 }
@@ -38,7 +38,7 @@ func TestServedNetworkIsTheSimulatedOne(t *testing.T) {
 		want := must.Get(local.Simulate(context.Background(), planOf(t, p), records, source(5), nil))(t)
 		dir := t.TempDir()
 		s, src := open(t, dir, p), source(5)
-		client := local.NewClient(planOf(t, p), src) // the user's own plan
+		client := local.NewClient(usersPlan(t, s.Plan()), src)
 		for range p.Epochs {
 			for _, u := range src.Permutation(n) {
 				st := s.State()
@@ -73,8 +73,8 @@ func TestNetworkOnTheWire(t *testing.T) {
 	if good.Version != 4 || good.Network == nil || serve.PublicPlan(planOf(t, protocol(20))).Version != 3 {
 		t.Errorf("versions: %+v", good)
 	}
-	if p, err := good.Plan(); err != nil || p.Parameters != plan.Parameters || p.EstimateNorm != plan.EstimateNorm || !slices.Equal(p.Start().W, plan.Start().W) {
-		t.Errorf("the user's plan is another one: %+v, %v", p, err)
+	if p := usersPlan(t, plan); p.Parameters != plan.Parameters || p.EstimateNorm != plan.EstimateNorm || !slices.Equal(p.Start().W, plan.Start().W) {
+		t.Errorf("the user's plan is another one: %+v", p)
 	}
 	for name, change := range map[string]func(*serve.Protocol, *local.Network){
 		"a network in the version of linear models": func(p *serve.Protocol, _ *local.Network) { p.Version, p.Radius, p.L2 = 3, 5, 0.1 },

@@ -30,7 +30,8 @@ func logistic() engine.MarginLoss {
 }
 
 func protocol(users int) local.Protocol {
-	return local.Protocol{Method: local.DJW, Loss: logistic(), Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: users, Epochs: 2, Epsilon: 1}
+	return local.Protocol{Method: local.DJW, Loss: logistic(), Dim: 3, FeatureNorm: 1, Radius: 5, L2: 0.1, Users: users, Epochs: 2, Epsilon: 1,
+		Threshold: 1.25, ThresholdStep: 0.75, Bias: 0.25, ResponseShare: 0.3} // no default of Protocol, so that a lost field shows
 }
 
 func planOf(t testing.TB, p local.Protocol) *local.Plan {
@@ -38,9 +39,21 @@ func planOf(t testing.TB, p local.Protocol) *local.Plan {
 	return must.Get(p.Plan())(t)
 }
 
+// usersPlan is the plan that a user makes of the text that a server with plan p sends.
+func usersPlan(t testing.TB, p *local.Plan) *local.Plan {
+	t.Helper()
+	var sent serve.Protocol
+	must.Do(t, json.Unmarshal(must.Get(json.Marshal(serve.PublicPlan(p)))(t), &sent))
+	q := must.Get(sent.Plan())(t)
+	again, first := q.Protocol, p.Protocol
+	again.Loss, first.Loss = nil, nil // values of two types
+	must.Same(t, again, first, "the user's protocol")
+	return q
+}
+
 func open(t testing.TB, dir string, p local.Protocol) *serve.Service {
 	t.Helper()
-	s := must.Get(serve.Open(dir, planOf(t, p)))(t)
+	s := must.Get(serve.Open(dir, planOf(t, p), ""))(t)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -113,7 +126,7 @@ func TestLogDamage(t *testing.T) {
 	for u := range 4 {
 		must.Get(s.Submit(context.Background(), submission(t, s.Plan(), s.State(), fmt.Sprint(u), uint64(u))))(t)
 	}
-	must.Fail(serve.Open(dir, planOf(t, p)))(t, "another server", "two servers on one directory")
+	must.Fail(serve.Open(dir, planOf(t, p), ""))(t, "another server", "two servers on one directory")
 	path := filepath.Join(dir, "messages.log")
 	whole := must.Get(os.ReadFile(path))(t)
 	// Nothing is written over what another program added under the lock.
@@ -126,7 +139,7 @@ func TestLogDamage(t *testing.T) {
 	lines := bytes.SplitAfter(whole, []byte{'\n'})
 	visits := func(text []byte) (int64, error) {
 		must.Do(t, os.WriteFile(path, text, 0o600))
-		s, err := serve.Open(dir, planOf(t, p))
+		s, err := serve.Open(dir, planOf(t, p), "")
 		if err != nil {
 			return 0, err
 		}
@@ -155,8 +168,8 @@ func TestLogDamage(t *testing.T) {
 	must.Equal(t, must.Get(visits(whole))(t), 4, "the undamaged log: visits")
 	other := p
 	other.Epsilon = 0.5
-	must.Fail(serve.Open(dir, planOf(t, other)))(t, "another protocol", "another epsilon on the same log")
+	must.Fail(serve.Open(dir, planOf(t, other), ""))(t, "another protocol", "another epsilon on the same log")
 	printed := p
 	printed.Method = local.PrestigePrinted
-	must.Err(serve.Open(t.TempDir(), planOf(t, printed)))(t, "the printed algorithm is served")
+	must.Err(serve.Open(t.TempDir(), planOf(t, printed), ""))(t, "the printed algorithm is served")
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"dyad/algorithms/local"
+	"dyad/engine"
 	"dyad/engine/dataset"
 	"dyad/internal/tasks"
 )
@@ -38,7 +39,7 @@ type Service struct {
 	mu     sync.RWMutex
 	state  *local.State
 	batch  []local.Message   // messages of an update that waits for more messages
-	public []labelled        // users of prestige-label, in order of arrival
+	public []engine.Record   // users of prestige-label, in order of arrival
 	last   map[string]int    // the epoch of a user's last applied message
 	visits map[string]int    // the number of applied messages of a user
 	known  map[string]string // the user of each dataset.IDKey whose message was applied; nil if look-alike ids are allowed
@@ -48,12 +49,6 @@ type Service struct {
 	done    chan struct{}
 	stop    sync.Once
 	working tasks.Group // commit
-}
-
-// labelled is a user of prestige-label.
-type labelled struct {
-	x []float64
-	y float64
 }
 
 type pending struct {
@@ -68,13 +63,9 @@ type pending struct {
 const maxGroup = 256
 
 // Open starts a service whose log is in dir. It creates or replays the log. The protocol must privatise every message.
-func Open(dir string, plan *local.Plan) (*Service, error) {
-	return OpenWith(dir, plan, dataset.RefuseLookAlikes)
-}
-
-// OpenWith is Open, but `alike` decides about users whose ids look alike (dataset.IDKey). Open accepts
-// messages only under the first of these ids, because they may belong to one person.
-func OpenWith(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service, error) {
+// Of users whose ids look alike (dataset.IDKey), messages are accepted only under the first id, because the ids may
+// belong to one person, unless `alike` is dataset.AllowLookAlikes.
+func Open(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service, error) {
 	switch plan.Method {
 	case local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW:
 	default:
@@ -351,13 +342,13 @@ func (s *Service) learn(m Submission) error {
 	if err != nil {
 		return err
 	}
-	s.public = append(s.public, labelled{x, y})
+	s.public = append(s.public, engine.Record{X: x, Y: y})
 	if err := s.plan.Learn(s.state, x, y); err != nil || s.state.Epoch == 1 {
 		return err
 	}
 	for !s.plan.Done(s.state) {
 		for _, u := range s.public {
-			if err := s.plan.Learn(s.state, u.x, u.y); err != nil {
+			if err := s.plan.Learn(s.state, u.X, u.Y); err != nil {
 				return err
 			}
 		}
