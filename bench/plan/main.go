@@ -38,7 +38,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "plan: interrupted; the same command continues")
 		os.Exit(130)
 	default:
-		fmt.Fprintln(os.Stderr, "plan:", strings.TrimPrefix(err.Error(), "experiment: "))
+		fmt.Fprintln(os.Stderr, "plan:", err)
 		if errors.Is(err, input.Err) {
 			os.Exit(2)
 		}

@@ -130,7 +130,7 @@ func (p *Plan) Run(ctx context.Context, path string, o Options) error {
 	}
 	if o.Retry {
 		for key, row := range t.rows {
-			if strings.HasPrefix(row.Status, "failed") {
+			if strings.HasPrefix(row.Status, statusFailed) {
 				delete(t.rows, key)
 			}
 		}

@@ -40,7 +40,7 @@ type Row struct {
 // ok reports whether the row has a value.
 func (r Row) ok() bool { return r.Status == statusOK }
 
-const statusOK = "ok"
+const statusOK, statusFailed = "ok", "failed: "
 
 // Label names the method.
 func (r Row) Label() string { return label(r.Algorithm, r.Options) }

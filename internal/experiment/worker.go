@@ -83,12 +83,13 @@ func (w *worker) block(ctx context.Context, b block) error {
 
 // status returns an error as one line for a row.
 func status(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if errors.Is(err, algorithms.ErrAssumption) {
-		return "refused: " + strings.TrimPrefix(text, algorithms.ErrAssumption.Error()+": ")
+	if r, ok := errors.AsType[*algorithms.Refusal](err); ok && errors.Is(err, algorithms.ErrAssumption) {
+		return "refused: " + oneLine(r.Of+r.Why.Error())
 	}
-	return "failed: " + text
+	return statusFailed + oneLine(err.Error())
 }
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (w *worker) run(ctx context.Context, one run) (outcome, error) {
 	switch m := one.method; {
@@ -255,7 +256,7 @@ func (w *worker) ask(ctx context.Context, one run) (outcome, error) {
 		a.Seconds = w.o.Now().Sub(start).Seconds()
 	}
 	out := outcome{weights: a.Weights, scores: a.Scores, seconds: a.Seconds, passes: a.Passes,
-		version: strings.Join(strings.Fields(a.Version), " ")}
+		version: oneLine(a.Version)}
 	if len(a.Weights) > 0 {
 		out.scores = nil
 	}
