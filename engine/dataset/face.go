@@ -38,7 +38,6 @@ const (
 	IDsPublic            = schema.IDsPublic
 	KindCategorical      = schema.KindCategorical
 	MissingMiddle        = schema.MissingMiddle
-	RefuseLookAlikes     = schema.RefuseLookAlikes
 	RoleFeature          = schema.RoleFeature
 	RoleGroup            = schema.RoleGroup
 	RoleIgnore           = schema.RoleIgnore

@@ -58,7 +58,7 @@ func TestLookAlikeIDs(t *testing.T) {
 		must.CheckDo(t, CheckIDs(ids, "people.csv", "who", AllowLookAlikes), name, ", allowed")
 	}
 	for name, pair := range notAlike {
-		must.CheckDo(t, CheckIDs(pair[:], "people.csv", "who", RefuseLookAlikes), name)
+		must.CheckDo(t, CheckIDs(pair[:], "people.csv", "who", "refuse"), name)
 	}
 	must.ErrDo(t, CheckIDs([]string{"a", "b", "a"}, "people.csv", "who", AllowLookAlikes), "equal ids were allowed")
 	must.ErrDo(t, CheckIDs([]string{"a"}, "people.csv", "who", "perhaps"), "an unknown choice was accepted")

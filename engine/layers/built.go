@@ -2,10 +2,10 @@ package layers
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"slices"
 
+	"dyad/engine/dataset/strictyaml"
 	"dyad/engine/embedding"
 )
 
@@ -24,20 +24,11 @@ func (s *Spec) ID() string {
 	return s.Digest()
 }
 
-// maxFile is the largest number of bytes that Read accepts.
-const maxFile = 1 << 20
-
 // Read reads a Spec from a file.
 func Read(file string) (*Spec, error) {
-	f, err := os.Open(file)
+	text, err := strictyaml.Read(os.Open(file))
 	if err != nil {
 		return nil, fmt.Errorf("layers: cannot read the network: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil || len(text) > maxFile {
-		return nil, fmt.Errorf("layers: cannot read the network of %s, which may have at most %d bytes: %v",
-			file, maxFile, err)
 	}
 	s, err := Parse(text)
 	s.file = file

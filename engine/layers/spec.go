@@ -21,8 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
-	"slices"
 	"strings"
 
 	"dyad/engine/dataset/strictyaml"
@@ -33,11 +31,11 @@ import (
 type Spec struct {
 	// Input is the shape of a record. The features of a record are in row-major order of this shape: the last
 	// dimension varies fastest. If Input is nil, a record is a vector of all features.
-	Input []int `json:"input,omitempty" yaml:"input"`
+	Input []int `json:"input,omitempty"`
 	// Gain is the standard deviation of the outputs of the first layer that has weights, at the start of training
 	// and for records of norm at most 1. The value 0 means 2.
-	Gain   float64 `json:"gain,omitempty" yaml:"gain"`
-	Layers []Layer `json:"layers" yaml:"layers"`
+	Gain   float64 `json:"gain,omitempty"`
+	Layers []Layer `json:"layers"`
 
 	file string // that was read; errors name it
 }
@@ -45,53 +43,53 @@ type Spec struct {
 // Layer is one layer. Exactly one of its fields is set.
 type Layer struct {
 	// Dense is a number of units. The layer maps a vector, an image or each item of a set to this number of units.
-	Dense int `json:"dense,omitempty" yaml:"dense"`
+	Dense int `json:"dense,omitempty"`
 	// Convolution maps an image to an image.
-	Convolution *Convolution `json:"convolution,omitempty" yaml:"convolution"`
+	Convolution *Convolution `json:"convolution,omitempty"`
 	// Pooling makes an image smaller, or turns a set into a vector.
-	Pooling *Pooling `json:"pooling,omitempty" yaml:"pooling"`
+	Pooling *Pooling `json:"pooling,omitempty"`
 	// Embedding replaces columns that encode categories by vectors. Each category has one column of the record.
-	Embedding []Categories `json:"embedding,omitempty" yaml:"embedding"`
+	Embedding []Categories `json:"embedding,omitempty"`
 	// Residual is a list of inner layers. The residual layer adds its input to the output of the last inner layer.
-	Residual []Layer `json:"residual,omitempty" yaml:"residual"`
+	Residual []Layer `json:"residual,omitempty"`
 	// LayerNorm subtracts the mean of a vector, an image or each item of a set and divides by its standard
 	// deviation. Then it multiplies and shifts each feature (each channel of an image) by parameters.
-	LayerNorm bool `json:"layernorm,omitempty" yaml:"layernorm"`
+	LayerNorm bool `json:"layernorm,omitempty"`
 	// Attention maps a set to a set.
-	Attention *Attention `json:"attention,omitempty" yaml:"attention"`
+	Attention *Attention `json:"attention,omitempty"`
 	// Activation is "tanh", "softplus", "relu" or "silu". The function is applied to every number.
-	Activation string `json:"activation,omitempty" yaml:"activation"`
+	Activation string `json:"activation,omitempty"`
 }
 
 // Convolution has square filters of Size x Size. If Stride is 0, the stride is 1.
 type Convolution struct {
-	Channels int `json:"channels" yaml:"channels"`
-	Size     int `json:"size" yaml:"size"`
-	Stride   int `json:"stride,omitempty" yaml:"stride"`
-	Padding  int `json:"padding,omitempty" yaml:"padding"`
+	Channels int `json:"channels"`
+	Size     int `json:"size"`
+	Stride   int `json:"stride,omitempty"`
+	Padding  int `json:"padding,omitempty"`
 }
 
 // Pooling takes means if Kind is "mean", and maxima if Kind is "max". For an image it pools squares of Size x Size.
 // If Size is 0, it pools the whole image. If Stride is 0, the stride is Size. For a set it pools over the items,
 // feature by feature.
 type Pooling struct {
-	Kind   string `json:"kind" yaml:"kind"`
-	Size   int    `json:"size,omitempty" yaml:"size"`
-	Stride int    `json:"stride,omitempty" yaml:"stride"`
+	Kind   string `json:"kind"`
+	Size   int    `json:"size,omitempty"`
+	Stride int    `json:"stride,omitempty"`
 }
 
 // Categories replaces columns of a record by a vector of Size numbers. Columns holds the first and the last column,
 // counted from 1.
 type Categories struct {
-	Columns []int `json:"columns" yaml:"columns"`
-	Size    int   `json:"size" yaml:"size"`
+	Columns []int `json:"columns"`
+	Size    int   `json:"size"`
 }
 
 // Attention has Heads heads with queries, keys and values of Size numbers. If Heads is 0, one head is used. The
 // number of features of an item does not change.
 type Attention struct {
-	Size  int `json:"size" yaml:"size"`
-	Heads int `json:"heads,omitempty" yaml:"heads"`
+	Size  int `json:"size"`
+	Heads int `json:"heads,omitempty"`
 }
 
 // The largest specifications.
@@ -115,35 +113,17 @@ func Parse(text []byte) (Spec, error) {
 		err = strictyaml.Decode(body, &s)
 	}
 	if err != nil {
-		said, then := strictyaml.Describe(err), remedy
-		if m := unknownKey.FindStringSubmatch(said); m != nil {
-			if near := strictyaml.Near(m[1], keys(reflect.TypeFor[Spec](), nil)); near != "" {
-				then = "; " + near
-			}
+		then := remedy
+		if near := strictyaml.NearKey(err, s); near != "" {
+			then = "; " + near
 		}
-		return Spec{}, fmt.Errorf("layers: %s%s", said, then)
+		return Spec{}, fmt.Errorf("layers: %s%s", strictyaml.Describe(err), then)
 	}
 	return s, s.limits()
 }
 
 // remedy ends the message about a file that is not a description of a network.
 const remedy = "; want a list such as \"layers: [{dense: 16}, {activation: tanh}]\" (docs/networks.md)"
-
-var unknownKey = regexp.MustCompile(`unknown field "([^"]*)"`)
-
-// keys returns the YAML keys of a type and of the types of its fields.
-func keys(t reflect.Type, seen []reflect.Type) (all []string) {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		t = t.Elem()
-	}
-	if t.Kind() != reflect.Struct || slices.Contains(seen, t) {
-		return nil
-	}
-	for i := range t.NumField() {
-		all = append(append(all, t.Field(i).Tag.Get("yaml")), keys(t.Field(i).Type, append(seen, t))...)
-	}
-	return all
-}
 
 // limits returns an error for a Spec that no record fits. It is called before anything is built from the Spec.
 func (s Spec) limits() error {

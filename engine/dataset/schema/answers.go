@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 	"regexp"
 
 	"dyad/engine/dataset/strictyaml"
@@ -49,7 +48,7 @@ func ParseAnswers(text []byte) (map[string]Answer, error) {
 	}
 	if err != nil {
 		said := strictyaml.Describe(err)
-		if key := nearKey(err, reflect.TypeFor[Answer]()); key != "" {
+		if key := strictyaml.NearKey(err, Answer{}); key != "" {
 			return nil, fmt.Errorf("dataset: answers: %s; %s", said, key)
 		}
 		if ofPersons.MatchString(said) {

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -130,14 +129,9 @@ func LookDrafted(path string) error {
 
 // readMemory reads the memory of a draft. It returns nil if there is no such file.
 func readMemory(path string) (*Memory, error) {
-	f, err := create.Open(path, os.O_RDONLY)
+	text, err := strictyaml.Read(create.Open(path, os.O_RDONLY))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	}
-	var text []byte
-	if err == nil {
-		defer f.Close()
-		text, err = io.ReadAll(io.LimitReader(f, 4*strictyaml.MaxBytes))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dataset: cannot read the file with the values that the draft of the schema took "+

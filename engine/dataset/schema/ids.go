@@ -15,10 +15,10 @@ import (
 type LookAlikes string
 
 const (
-	// RefuseLookAlikes is the default, and the empty text has the same meaning. Two different ids with the
+	// refuseLookAlikes is the default, and the empty text has the same meaning. Two different ids with the
 	// same IDKey are an error, because they probably belong to one person. A guarantee for each id would
 	// then protect this person only half as well.
-	RefuseLookAlikes LookAlikes = "refuse"
+	refuseLookAlikes LookAlikes = "refuse"
 	// AllowLookAlikes treats ids as different individuals if their bytes differ.
 	AllowLookAlikes LookAlikes = "allow"
 )
@@ -60,9 +60,9 @@ func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 	refuse := func(rule string, numbers ...any) error {
 		return &source.ParseError{File: file, Column: column, Rule: fmt.Sprintf(rule, numbers...)}
 	}
-	if alike != "" && alike != RefuseLookAlikes && alike != AllowLookAlikes {
+	if alike != "" && alike != refuseLookAlikes && alike != AllowLookAlikes {
 		return fmt.Errorf("dataset: the value for look-alike ids is %q, want %s or %s",
-			string(alike), RefuseLookAlikes, AllowLookAlikes)
+			string(alike), refuseLookAlikes, AllowLookAlikes)
 	}
 	at := make(map[string]int, len(ids))
 	for _, rule := range []string{ruleRecordSameID, ruleRecordAlike} {

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -30,12 +28,7 @@ func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }
 func LoadUnlabelledSchema(path string) (*Schema, error) { return loadSchema(path, true) }
 
 func loadSchema(path string, unlabelled bool) (*Schema, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
+	text, err := strictyaml.Read(os.Open(path))
 	if err != nil {
 		return nil, fmt.Errorf("dataset: cannot read schema: %w", err)
 	}
@@ -87,7 +80,7 @@ func ParseText(text []byte, unlabelled bool) (*Schema, error) {
 // schemaError adds the prefix to the message of an error. The message contains no excerpt of the text.
 func schemaError(err error) error {
 	said := strictyaml.Describe(err)
-	switch key := nearKey(err, reflect.TypeFor[Schema]()); {
+	switch key := strictyaml.NearKey(err, Schema{}); {
 	case key != "":
 		return fmt.Errorf("dataset: schema: %s; %s", said, key)
 	case atKey.MatchString(said): // it is a schema

@@ -7,8 +7,11 @@ package strictyaml
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -66,6 +69,16 @@ func Parse(text []byte) (ast.Node, error) {
 		return nil, ErrEmpty
 	}
 	return body, nil
+}
+
+// Read returns the content of a file that was opened without err, and closes the file. It stops at a length that is
+// above MaxBytes and above every file that a program writes next to such a text.
+func Read(f *os.File, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, 4*MaxBytes))
 }
 
 // Decode stores n in the value that v points to. A key without a field in v is an error.
@@ -208,6 +221,32 @@ func (l *levels) check(tk *token.Token) error {
 
 func at(tk *token.Token, message string) error {
 	return &yaml.SyntaxError{Message: message, Token: tk}
+}
+
+// NearKey returns the result of Near if err is about a key that v and its parts do not have, or "". The keys are in the
+// json tags of the fields.
+func NearKey(err error, v any) string {
+	var unknown *yaml.UnknownFieldError
+	if !errors.As(err, &unknown) {
+		return ""
+	}
+	return Near(unknown.Token.Value, slices.Sorted(slices.Values(keysOf(reflect.TypeOf(v), map[reflect.Type]bool{}))))
+}
+
+// keysOf returns the keys of a type and of its component types that are not in seen.
+func keysOf(t reflect.Type, seen map[reflect.Type]bool) (keys []string) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || seen[t] {
+		return nil
+	}
+	seen[t] = true
+	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		keys = append(append(keys, name), keysOf(t.Field(i).Type, seen)...)
+	}
+	return keys
 }
 
 // Near returns the question "did you mean KEY?" for the key that is most similar to the wrong key, or "" if no
