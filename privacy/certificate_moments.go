@@ -55,30 +55,6 @@ func (s RecordSum) Certify() (Certificate, error) {
 		"signed-sums")
 }
 
-// ClassSums describes a vector of three parts: the sum S+ of x over the positives, the sum S- of x over the
-// negatives, and sqrt(2) R times the number of positives. Labels are -1 or 1.
-type ClassSums struct {
-	Radius float64 `json:"-"`     // Radius is R > 0.
-	Error  float64 `json:"error"` // Error bounds the error of the whole vector; >= 0.
-}
-
-// Certify returns the certificate 2 R. The sums alone have the same sensitivity, so the count costs nothing
-// more (docs/theory.md#class-sums).
-//
-// Proof. If the class of the replaced record stays the same, one sum moves by at most 2R. If the class
-// changes, one sum loses at most R, the other sum gains at most R, and the last coordinate moves by sqrt 2 R:
-// R^2 + R^2 + 2 R^2 = (2 R)^2. QED
-//
-// Checked by Coq: Classes.class_sums.
-func (s ClassSums) Certify() (Certificate, error) {
-	if err := errors.Join(positive("clip radius R", s.Radius), nonNegative("error of sums", s.Error)); err != nil {
-		return Certificate{}, err
-	}
-	return momentCertificate(s, 2*s.Radius, 2*s.Error, "sums of both classes with sqrt(2) R times the number of positives",
-		fmt.Sprintf("a replaced record moves the vector by at most 2R, even if its class changes: R^2 + R^2 + 2 "+
-			"R^2 = (2R)^2; R = %.6g", s.Radius), "class-sums")
-}
-
 // SecondMomentSum describes the sum of x x^T in isometric coordinates, or the diagonal of this sum. If
 // ClassWise is true, it describes two such sums: one over the positives and one over the negatives.
 type SecondMomentSum struct {

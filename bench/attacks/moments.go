@@ -203,12 +203,6 @@ func momentCertificates() []recomputed {
 			s.Error = nothing(rng, s.Radius)
 			return certified(num(2).times(num(s.Weight)).times(num(s.Radius)).plus(num(2*s.Error)), s.Certify)
 		}},
-		{"ClassSums", func(rng *rand.Rand) (exact, float64, error) {
-			s := privacy.ClassSums{Radius: scale(rng)}
-			s.Error = nothing(rng, s.Radius)
-			square := num(s.Radius).times(num(s.Radius))
-			return certified(square.plus(square).plus(num(2).times(square)).root().plus(num(2*s.Error)), s.Certify)
-		}},
 		{"SecondMomentSum", func(rng *rand.Rand) (exact, float64, error) {
 			s := privacy.SecondMomentSum{Radius: scale(rng), Dim: 1 + rng.IntN(3), ClassWise: rng.IntN(2) == 0}
 			s.Error = nothing(rng, s.Radius*s.Radius)
