@@ -44,9 +44,9 @@ type Models []TimeModel
 //go:embed auto.json
 var measuredModels []byte
 
-// Measured returns the models of this version, which are fitted to the results of bench/gpu. Models of programs
+// fitted returns the models of this version, which are fitted to the results of bench/gpu. Models of programs
 // that have changed since the measurement are left out. The list is empty until a GPU has been measured.
-func Measured() (Models, error) { return readModels(measuredModels, embeddedPTX()) }
+func fitted() (Models, error) { return readModels(measuredModels, embeddedPTX()) }
 
 func readModels(text []byte, embedded map[string]string) (current Models, err error) {
 	var all Models

@@ -34,7 +34,7 @@ type Kept struct {
 // this GPU, or measures the models now. If there is no GPU or there are no times for it, d is nil and the
 // result `why` is the reason. The error is nil unless the models of this version cannot be read.
 func OpenAuto(ctx context.Context, times Kept) (d *Device, models Models, why string, err error) {
-	if models, err = Measured(); err != nil {
+	if models, err = fitted(); err != nil {
 		return nil, nil, "", err
 	}
 	if d, err = OpenNumber(0); err != nil {

@@ -110,7 +110,7 @@ func (b Backend) models() (Models, error) {
 	if b.Models != nil {
 		return *b.Models, nil
 	}
-	return Measured()
+	return fitted()
 }
 
 // A Forecast is the predicted memory and time of a planned kernel on its GPU. It follows from public numbers.

@@ -27,7 +27,7 @@ func CopyContents(to io.Writer, files []string, parts int, packs []*Used) error 
 			return cmp.Or(err, fmt.Errorf("%s is a pipe or a device; store the data in a file, so that a resumed "+
 				"run can compare them", name))
 		}
-		f, err := OpenContent(name)
+		f, err := openContent(name)
 		if err != nil {
 			return err
 		}

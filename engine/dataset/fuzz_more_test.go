@@ -20,7 +20,7 @@ func FuzzPairs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content string) {
 		put(t, path, content)
 		for _, oriented := range []bool{false, true} {
-			pairs, err := LoadPairs(path, ids, "records", "id", PairOptions{True: "1", False: "0", Oriented: oriented})
+			pairs, err := readPairs(path, ids, "records", "id", PairOptions{True: "1", False: "0", Oriented: oriented})
 			if p := new(source.ParseError); err != nil && !errors.As(err, &p) {
 				t.Fatalf("content gave %v, which is no ParseError", err)
 			}

@@ -49,7 +49,7 @@ var notAlike = map[string][2]string{
 func TestLookAlikeIDs(t *testing.T) {
 	for name, pair := range lookAlikes {
 		ids := []string{"somebody else", pair[0], pair[1]}
-		_, err := LoadPairs("missing.csv", ids, "people.csv", "who", likeness)
+		_, err := readPairs("missing.csv", ids, "people.csv", "who", likeness)
 		wantRule(t, err, source.ParseError{File: "people.csv", Column: "who", Rule: "records 2 and 3"}, name)
 		must.FailDo(t, err, "allow", name)
 		if strings.Contains(err.Error(), pair[0]) || strings.Contains(err.Error(), pair[1]) {

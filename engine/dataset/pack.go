@@ -211,7 +211,7 @@ func IsPack(name string) bool {
 type Used struct {
 	Name string // name of the file
 
-	content []byte         // content that OpenContent returns
+	content []byte         // content that openContent returns
 	file    *pages.Mapping // nil if the records are in memory
 	chunks  [][]byte
 	hashes  []byte // hashes of the chunks at the time the pack was opened
@@ -239,10 +239,10 @@ func (u *Used) Unchanged() error {
 	})
 }
 
-// OpenContent opens the bytes that identify the content of a data file. For most files these are the bytes of
+// openContent opens the bytes that identify the content of a data file. For most files these are the bytes of
 // the file. For a pack these are the bytes of its header, which contains the hashes of all other bytes. The
 // hashes are checked when the pack is loaded.
-func OpenContent(name string) (io.ReadCloser, error) {
+func openContent(name string) (io.ReadCloser, error) {
 	f, err := os.Open(name)
 	if err != nil || !IsPack(name) {
 		return f, err

@@ -179,7 +179,7 @@ func TestPackIsChecked(t *testing.T) {
 func TestOpenContent(t *testing.T) {
 	read := func(name string) []byte {
 		t.Helper()
-		f := must.Get(OpenContent(name))(t)
+		f := must.Get(openContent(name))(t)
 		defer f.Close()
 		var b bytes.Buffer
 		must.Get(b.ReadFrom(f))(t)

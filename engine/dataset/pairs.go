@@ -21,7 +21,7 @@ type PairColumns struct {
 	Label  string // column with the label; default "label"
 }
 
-// PairOptions are the options of LoadPairs.
+// PairOptions are the options of Dataset.Listed.
 type PairOptions struct {
 	Columns PairColumns
 	// True and False are the two values of the label. They are matched like categories and must differ.
@@ -60,15 +60,15 @@ const (
 	rulePairDuplicate = "row %d has the same pair; keep only the row with the true label"
 )
 
-// LoadPairs reads labelled pairs from a CSV or Parquet file, which may be compressed with gzip or zstd. The
-// slice ids holds the ids of the individuals. If the content breaks a rule, LoadPairs returns a *ParseError
+// readPairs reads labelled pairs from a CSV or Parquet file, which may be compressed with gzip or zstd. The
+// slice ids holds the ids of the individuals. If the content breaks a rule, readPairs returns a *ParseError
 // with the row. No id may be missing, every id must be in ids, and no two records may have ids that look alike
 // (IDKey). A pair must have two different individuals and one of the two labels. No pair may occur twice, not
 // even in the other order or with another label. In errors about ids, file is the name of the records' file,
 // and column is the name of its id column.
 //
 // The memory needed is O(ids + pairs): a map entry for each id and each pair, and 16 bytes for each pair.
-func LoadPairs(path string, ids []string, file, column string, o PairOptions) ([]LabelledPair, error) {
+func readPairs(path string, ids []string, file, column string, o PairOptions) ([]LabelledPair, error) {
 	if err := schema.CheckIDs(ids, file, column, o.LookAlikes); err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (d *Dataset) Listed(file string, o PairOptions,
 	default:
 		o.True, o.False = "dissimilar", "similar"
 	}
-	list, err := LoadPairs(file, d.IDs, d.Name(), d.IDColumn(), o)
+	list, err := readPairs(file, d.IDs, d.Name(), d.IDColumn(), o)
 	if err != nil {
 		return nil, nil, 0, err
 	}

@@ -17,7 +17,7 @@ var fourIDs = []string{"anna", "ben", "cora", "dan"}
 func loadPairs(t *testing.T, name, content string, o PairOptions) ([]LabelledPair, error) {
 	t.Helper()
 	path := writeFile(t, name, content)
-	return LoadPairs(path, fourIDs, "people.csv", "id", o)
+	return readPairs(path, fourIDs, "people.csv", "id", o)
 }
 
 var likeness = PairOptions{True: "different", False: "same"}
@@ -103,8 +103,8 @@ func TestLoadPairsErrors(t *testing.T) {
 
 func TestLoadPairsChecksIDs(t *testing.T) {
 	for name, ids := range map[string][]string{"records 1 and 3": {"a", "b", "a"}, "record 2": {"a", ""}} {
-		_, err := LoadPairs("missing.csv", ids, "people.csv", "who", likeness)
+		_, err := readPairs("missing.csv", ids, "people.csv", "who", likeness)
 		wantRule(t, err, source.ParseError{File: "people.csv", Column: "who", Rule: name}, ids)
 	}
-	must.Fail(LoadPairs("missing.csv", fourIDs, "people.csv", "who", likeness))(t, os.ErrNotExist, "a missing file")
+	must.Fail(readPairs("missing.csv", fourIDs, "people.csv", "who", likeness))(t, os.ErrNotExist, "a missing file")
 }

@@ -45,10 +45,10 @@ func (v Visits) Validate() error {
 	return nil
 }
 
-// VisitsLabel is the name of the label of the visits, and VisitsPositive is its positive value.
+// visitsLabel is the name of the label of the visits, and visitsPositive is its positive value.
 const (
-	VisitsLabel    = "Wiederaufnahme"
-	VisitsPositive = "ja"
+	visitsLabel    = "Wiederaufnahme"
+	visitsPositive = "ja"
 )
 
 // visitColumns holds the facts that a hospital knows about the columns without the data: possible values of a
@@ -89,7 +89,7 @@ func (v Visits) Schema() string {
 	for _, c := range visitColumns {
 		fmt.Fprintf(&b, "  - {name: %s, %s}%s\n", c.name, c.known, comment(c.comment))
 	}
-	fmt.Fprintf(&b, "  - {name: %s, role: label, positive: %s, negative: nein}\n", VisitsLabel, VisitsPositive)
+	fmt.Fprintf(&b, "  - {name: %s, role: label, positive: %s, negative: nein}\n", visitsLabel, visitsPositive)
 	return b.String()
 }
 
@@ -146,7 +146,7 @@ func (v Visits) Generate() (csv []byte, auc float64, err error) {
 	for _, column := range visitColumns {
 		b.WriteString(column.name + ";")
 	}
-	b.WriteString(VisitsLabel + "\n")
+	b.WriteString(visitsLabel + "\n")
 	scores, positive := make([]float64, len(whose)), make([]bool, len(whose))
 	for i, p := range whose {
 		scores[i], positive[i] = persons[p].visit(&b, c, i)

@@ -82,7 +82,7 @@ func TestVisits(t *testing.T) {
 	}
 	path := writeFile(t, "visits.csv", text)
 	answers := must.Get(ParseAnswers([]byte(v.Answers())))(t)
-	draft, err := Draft(path, DraftOptions{Label: VisitsLabel, Positive: VisitsPositive, Answers: answers})
+	draft, err := Draft(path, DraftOptions{Label: visitsLabel, Positive: visitsPositive, Answers: answers})
 	if err != nil || len(draft.FromData) > 0 {
 		t.Fatalf("%v, from the data: %v", err, draft)
 	}

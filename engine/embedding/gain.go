@@ -15,7 +15,7 @@ func UsualClip(hidden []int) float64 {
 // returns for the gain.
 func NewMLPWith(in int, hidden []int, out int, activation string, gain float64) (n MLP, err error) {
 	n = MLP{In: in, Hidden: hidden, Out: out}
-	if n.Activation, err = ParseActivation(activation); err != nil {
+	if n.Activation, err = parseActivation(activation); err != nil {
 		return n, err
 	}
 	n.Radii = n.RadiiFor(gain)

@@ -46,8 +46,8 @@ func (a Activation) String() string {
 	return activationNames[a]
 }
 
-// ParseActivation parses a name that String returns, "tanh" or "softplus".
-func ParseActivation(s string) (Activation, error) {
+// parseActivation parses a name that String returns, "tanh" or "softplus".
+func parseActivation(s string) (Activation, error) {
 	if a := Activation(slices.Index(activationNames, s)); a >= 0 {
 		return a, nil
 	}

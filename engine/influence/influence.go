@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 )
 
-// ErrIndefinite is returned if F is not strictly convex at the weights. An influence function then does not exist.
-var ErrIndefinite = errors.New("influence: the objective is not strictly convex at these weights; raise the L2 " +
+// errIndefinite is returned if F is not strictly convex at the weights. An influence function then does not exist.
+var errIndefinite = errors.New("influence: the objective is not strictly convex at these weights; raise the L2 " +
 	"coefficient")
 
 // solved is the largest relative residual of a system of equations whose solution is accepted.
@@ -31,7 +31,7 @@ func (o *Objective) Change(ctx context.Context, dst, w []float64, i int) error {
 	}
 	definite, err := o.solve(ctx, dst, w, b, solved)
 	if err == nil && !definite {
-		err = ErrIndefinite
+		err = errIndefinite
 	}
 	return err
 }
@@ -71,7 +71,7 @@ func indefinite(definite bool) error {
 	if definite {
 		return nil
 	}
-	return ErrIndefinite
+	return errIndefinite
 }
 
 // Refit sets dst to a stationary point of the objective without record i, searched from w. This is the exact

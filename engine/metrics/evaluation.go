@@ -45,7 +45,7 @@ func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top
 		return err
 	}
 	e.Ranking = &accuracy.Mean
-	relevance, err := Relevance(labels)
+	relevance, err := relevances(labels)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top
 	if graded {
 		return nil
 	}
-	precision, err := PrecisionAt(scores, labels, top, g)
+	precision, err := precisionAt(scores, labels, top, g)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func Neighbours(ctx context.Context, metric []float64, learned,
 				o.Metric = metric
 			}
 			if by[0] == by[1] {
-				both[i], err = KNNLeaveOneOut(ctx, by[0], o)
+				both[i], err = knnLeaveOneOut(ctx, by[0], o)
 			} else {
 				both[i], err = KNN(ctx, by[1], by[0], o)
 			}

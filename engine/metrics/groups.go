@@ -20,7 +20,7 @@ type Grouping struct {
 }
 
 // GroupMean is the unweighted mean of a measure over the groups for which it is defined. RankingAccuracy needs two
-// different labels, NDCG needs a record of positive relevance, and PrecisionAt needs a positive record.
+// different labels, NDCG needs a record of positive relevance, and precisionAt needs a positive record.
 type GroupMean struct {
 	// Mean is the mean, in [0, 1].
 	Mean float64

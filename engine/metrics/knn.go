@@ -57,10 +57,10 @@ func KNN(ctx context.Context, train, test *engine.Records, o KNNOptions) (Classi
 	return classify(ctx, recordPoints(train), recordPoints(test), o, false)
 }
 
-// KNNLeaveOneOut predicts the label of each record of r from the other records, like KNN. K is at most n - 1. If
+// knnLeaveOneOut predicts the label of each record of r from the other records, like KNN. K is at most n - 1. If
 // records are grouped by person, it predicts each row from the rows of other persons. K is then at most n minus the
 // largest number of rows of a person.
-func KNNLeaveOneOut(ctx context.Context, r *engine.Records, o KNNOptions) (Classification, error) {
+func knnLeaveOneOut(ctx context.Context, r *engine.Records, o KNNOptions) (Classification, error) {
 	p := unitPoints(r)
 	return classify(ctx, p, p, o, true)
 }

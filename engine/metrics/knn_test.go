@@ -148,7 +148,7 @@ func TestKNNEqualsDefinition(t *testing.T) {
 				got := must.Get(KNN(ctx, sparseCopy(t, train), sparseCopy(t, test), o))(t)
 				must.Same(t, got.Predicted, want, "sparse, %d workers", workers)
 			}
-			must.Same(t, must.Get(KNNLeaveOneOut(ctx, train, o))(t).Predicted, slowKNN(train, train, w, k, true), "leave one out")
+			must.Same(t, must.Get(knnLeaveOneOut(ctx, train, o))(t).Predicted, slowKNN(train, train, w, k, true), "leave one out")
 		}
 	}
 }
@@ -181,7 +181,7 @@ func TestKNNTies(t *testing.T) {
 	}
 	// 0 has its duplicate as neighbour when left out, but never itself.
 	r := records(t, []float64{0, 0, 10}, []float64{1, 2, 3}, 1)
-	must.Same(t, must.Get(KNNLeaveOneOut(context.Background(), r, KNNOptions{K: 1}))(t).Predicted, []float64{2, 1, 1}, "left out")
+	must.Same(t, must.Get(knnLeaveOneOut(context.Background(), r, KNNOptions{K: 1}))(t).Predicted, []float64{2, 1, 1}, "left out")
 }
 
 // Blocks and tiles: more rows than a tile of training rows and than one job.
@@ -220,7 +220,7 @@ func TestKNNErrors(t *testing.T) {
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	_, cancelled := KNN(done, a, a, KNNOptions{})
-	_, tooFew := KNNLeaveOneOut(ctx, a, KNNOptions{K: 5})
+	_, tooFew := knnLeaveOneOut(ctx, a, KNNOptions{K: 5})
 	huge := must.Get(engine.NewRecords([]float64{1, 1}, []float64{1, 1}, 1, engine.Bounds{FeatureNorm: 1e200, LabelAbs: 1}))(t)
 	for name, err := range map[string]error{
 		"dimension":   knn(a, b, KNNOptions{}),
@@ -390,12 +390,12 @@ func TestNeighboursOfPersons(t *testing.T) {
 		}
 		rows := records(t, x, y, 2)
 		r := must.Get(rows.GroupPersons(of, 40, 5))(t)
-		got := must.Get(KNNLeaveOneOut(t.Context(), r, KNNOptions{K: 3}))(t)
+		got := must.Get(knnLeaveOneOut(t.Context(), r, KNNOptions{K: 3}))(t)
 		must.Same(t, got.Predicted, slowKNN(r, r, nil, 3, true), "by definition")
-		alone := must.Get(KNNLeaveOneOut(t.Context(), rows, KNNOptions{K: 1}))(t)
+		alone := must.Get(knnLeaveOneOut(t.Context(), rows, KNNOptions{K: 1}))(t)
 		if twins && alone.Accuracy() < got.Accuracy()+0.2 {
 			t.Errorf("rows of their own: %v, of persons: %v", alone.Accuracy(), got.Accuracy())
 		}
-		must.Err(KNNLeaveOneOut(t.Context(), r, KNNOptions{K: r.Len() - 1}))(t, "more neighbours than other persons have rows")
+		must.Err(knnLeaveOneOut(t.Context(), r, KNNOptions{K: r.Len() - 1}))(t, "more neighbours than other persons have rows")
 	}
 }

@@ -120,14 +120,14 @@ func TestRankingErrors(t *testing.T) {
 		"lengths":   func() error { _, err := RankingAccuracy(one, nil, Grouping{}); return err },
 		"empty":     func() error { _, err := RankingAccuracy(nil, nil, Grouping{}); return err },
 		"NaN score": func() error { _, err := NDCG([]float64{math.NaN()}, one, 1, Grouping{}); return err },
-		"Inf label": func() error { _, err := PrecisionAt(one, []float64{math.Inf(1)}, 1, Grouping{}); return err },
+		"Inf label": func() error { _, err := precisionAt(one, []float64{math.Inf(1)}, 1, Grouping{}); return err },
 		"ids":       func() error { _, err := RankingAccuracy(one, one, Grouping{IDs: []int{1, 2}}); return err },
 		"k":         func() error { _, err := NDCG(one, one, -1, Grouping{}); return err },
-		"k 0":       func() error { _, err := PrecisionAt(one, one, 0, Grouping{}); return err },
+		"k 0":       func() error { _, err := precisionAt(one, one, 0, Grouping{}); return err },
 		"negative":  func() error { _, err := NDCG(one, []float64{-1}, 1, Grouping{}); return err },
 		"large":     func() error { _, err := NDCG(one, []float64{513}, 1, Grouping{}); return err },
-		"range":     func() error { _, err := Relevance([]float64{1.5}); return err },
-		"NaN":       func() error { _, err := Relevance([]float64{math.NaN()}); return err },
+		"range":     func() error { _, err := relevances([]float64{1.5}); return err },
+		"NaN":       func() error { _, err := relevances([]float64{math.NaN()}); return err },
 	} {
 		if err := f(); err == nil || errors.Is(err, ErrNothingToRank) {
 			t.Errorf("%s: %v", name, err)

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// Relevance maps labels y in [-1, 1] to relevances in [0, 4], the usual range of graded judgements: the labels -1,
+// relevances maps labels y in [-1, 1] to relevances in [0, 4], the usual range of graded judgements: the labels -1,
 // -1/2, 0, 1/2, 1 become 0 to 4.
-func Relevance(labels []float64) ([]float64, error) {
+func relevances(labels []float64) ([]float64, error) {
 	out := make([]float64, len(labels))
 	for i, y := range labels {
 		if !(y >= -1 && y <= 1) {
@@ -99,12 +99,12 @@ func eachTie(scores []float64, rows []int, top int, visit func(tied []int, first
 	}
 }
 
-// PrecisionAt returns the share of positive records (label above 0) among the k highest scores, averaged over
+// precisionAt returns the share of positive records (label above 0) among the k highest scores, averaged over
 // the groups. k is at least 1. For a group with fewer than k records, the count is still divided by k, as if
 // the group were padded with negatives. A tie in score can cross rank k. In this case, the expected number of
 // positives over all orders counts: the share of positives in the tie times the number of remaining ranks. A
 // group without positives has no precision. The error of a group is below 2^-51.
-func PrecisionAt(scores, labels []float64, k int, g Grouping) (GroupMean, error) {
+func precisionAt(scores, labels []float64, k int, g Grouping) (GroupMean, error) {
 	if err := checkGraded(scores, labels, "labels"); err != nil {
 		return GroupMean{}, err
 	}

@@ -72,7 +72,7 @@ func TestTopKEqualsAverageOverOrders(t *testing.T) {
 			groups++
 		}
 		a, err := NDCG(s, relevance, k, Grouping{IDs: ids})
-		b, err2 := PrecisionAt(s, relevance, k, Grouping{IDs: ids})
+		b, err2 := precisionAt(s, relevance, k, Grouping{IDs: ids})
 		if groups == 0 {
 			if !errors.Is(err, ErrNothingToRank) || !errors.Is(err2, ErrNothingToRank) {
 				t.Fatalf("no relevant record: %v, %v", err, err2)
@@ -103,13 +103,13 @@ func TestTopKByHand(t *testing.T) {
 	must.Near(t, must.Get(NDCG(s, relevance, 2, Grouping{}))(t).Mean, (7+3/l(3))/(7+7/l(3)), 1e-15, "NDCG at 2")
 	// A tie of one positive and two negatives takes ranks 2 to 4: at k = 3 it
 	// holds 2/3 of a positive.
-	p := must.Get(PrecisionAt([]float64{9, 5, 5, 5, 1}, []float64{1, 1, -1, -1, 1}, 3, Grouping{}))(t)
+	p := must.Get(precisionAt([]float64{9, 5, 5, 5, 1}, []float64{1, 1, -1, -1, 1}, 3, Grouping{}))(t)
 	must.Near(t, p.Mean, (1+2.0/3)/3, 1e-15, "precision at 3")
-	must.Equal(t, must.Get(PrecisionAt([]float64{1, 2, 3}, []float64{1, -1, -1}, 5, Grouping{}))(t).Mean, 0.2, "a short group")
+	must.Equal(t, must.Get(precisionAt([]float64{1, 2, 3}, []float64{1, -1, -1}, 5, Grouping{}))(t).Mean, 0.2, "a short group")
 	// One group without positives.
 	ids, y := []int{1, 1, 2, 2}, []float64{1, -1, -1, -1}
-	must.Equal(t, must.Get(PrecisionAt([]float64{2, 1, 2, 1}, y, 1, Grouping{ids}))(t), GroupMean{1, 1, 1}, "one group")
-	must.Same(t, must.Get(Relevance([]float64{-1, -0.5, 0, 0.5, 1}))(t), []float64{0, 1, 2, 3, 4}, "relevance")
+	must.Equal(t, must.Get(precisionAt([]float64{2, 1, 2, 1}, y, 1, Grouping{ids}))(t), GroupMean{1, 1, 1}, "one group")
+	must.Same(t, must.Get(relevances([]float64{-1, -0.5, 0, 0.5, 1}))(t), []float64{0, 1, 2, 3, 4}, "relevance")
 }
 
 // The order of the file and monotone maps of the scores change nothing but

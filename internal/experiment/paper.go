@@ -33,7 +33,7 @@ type Paper struct {
 	Axis string `yaml:"axis"`
 	// Rows are the numbers that the paper prints. If Rows is empty, the paper has only a figure from which the
 	// numbers cannot be read.
-	Rows []PaperRow `yaml:"rows"`
+	Rows []paperRow `yaml:"rows"`
 	// NotPrinted is true if the paper prints no results of the plan's algorithms.
 	NotPrinted bool `yaml:"not_printed"`
 	// Ours is the method that verdicts show as the program's own choice. The default is auto.
@@ -51,11 +51,11 @@ type Paper struct {
 	// in the root of the repository. Table describes how to read its result.
 	Command string     `yaml:"command"`
 	Quick   string     `yaml:"quick"` // a short form of Command
-	Table   PaperTable `yaml:"table"`
+	Table   paperTable `yaml:"table"`
 }
 
-// PaperRow is a row of a table of the paper. It has a value for each point of Axis.
-type PaperRow struct {
+// paperRow is a row of a table of the paper. It has a value for each point of Axis.
+type paperRow struct {
 	Data      string    `yaml:"data"`
 	Algorithm string    `yaml:"algorithm"`
 	Values    []float64 `yaml:"values"`
@@ -74,8 +74,8 @@ type PaperRate struct {
 	Of   string `yaml:"of"`
 }
 
-// PaperTable describes means of a column of a CSV file, grouped by the values of other columns.
-type PaperTable struct {
+// paperTable describes means of a column of a CSV file, grouped by the values of other columns.
+type paperTable struct {
 	File  string   `yaml:"file"` // a path relative to bench/results
 	By    []string `yaml:"by"`
 	X     string   `yaml:"x"` // the column of the figure's axis, one of By

@@ -102,7 +102,7 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 	for _, e := range entries {
 		if c := e.Charge; by != "" && c != nil && e.Run == s.Run {
 			s.Plan, s.DataID, s.Unit, s.Guarantee, s.Seeded = c.Plan, c.DataID, c.Unit, c.Guarantee, c.SeededNoise
-			s.Epsilon, s.Delta = Budget(c.Guarantee)
+			s.Epsilon, s.Delta = budgetIn(c.Guarantee)
 			return signature(key, file, s)
 		}
 	}

@@ -39,7 +39,6 @@ type PublicKey ed25519.PublicKey
 
 const (
 	signatureHeader = "untrusted comment: signature of a ledger of Dyad, key "
-	publicHeader    = "untrusted comment: public key of a ledger of Dyad, key "
 	trustedHeader   = "trusted comment: "
 	statementHeader = "dyad-signature/1 "
 	minisignScheme  = "Ed" // Ed25519 of the whole file
@@ -59,12 +58,7 @@ func (k PublicKey) String() string {
 	return base64.StdEncoding.EncodeToString(append(append([]byte(minisignScheme), k.id()...), k...))
 }
 
-// File returns the content of a public key file that minisign reads.
-func (k PublicKey) File() string {
-	return publicHeader + hex.EncodeToString(k.id()) + "\n" + k.String() + "\n"
-}
-
-// ParsePublicKey parses the output of String or of File.
+// ParsePublicKey parses the output of String or a public key file of minisign.
 func ParsePublicKey(text string) (PublicKey, error) {
 	if comment, rest, ok := strings.Cut(text, "\n"); ok && strings.HasPrefix(comment, "untrusted comment: ") {
 		text = rest
@@ -143,9 +137,9 @@ var (
 	purely      = regexp.MustCompile(`^([0-9.e+-]+)-(?:locally )?differentially private`)
 )
 
-// Budget returns the epsilon and delta in the text of a guarantee that privacy.Guarantee wrote. If the text
+// budgetIn returns the epsilon and delta in the text of a guarantee that privacy.Guarantee wrote. If the text
 // does not state one of the two values, the result for this value is "".
-func Budget(guarantee string) (epsilon, delta string) {
+func budgetIn(guarantee string) (epsilon, delta string) {
 	if m := approximate.FindStringSubmatch(guarantee); m != nil {
 		return m[1], m[2]
 	}
@@ -159,7 +153,7 @@ func Budget(guarantee string) (epsilon, delta string) {
 // statement. This is possible even if the signature is valid, because the signed file can state other facts
 // than the ledger charged.
 func (s Statement) About(run, dataID, unit, guarantee, plan string) error {
-	epsilon, delta := Budget(guarantee)
+	epsilon, delta := budgetIn(guarantee)
 	for _, f := range []struct{ what, signed, file string }{
 		{"run", s.Run, run}, {"data id", s.DataID, dataID}, {"unit", s.Unit, unit},
 		{"epsilon", s.Epsilon, epsilon}, {"delta", s.Delta, delta}, {"plan", s.Plan, plan},

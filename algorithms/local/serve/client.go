@@ -321,7 +321,7 @@ func away(ctx context.Context, err error) error {
 			"server, give its certificates to NewHTTPClient: %w", err)
 	case errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests:
 		return err
-	case errors.Is(err, ErrAddress):
+	case errors.Is(err, errAddress):
 		return input.As(err)
 	}
 	return fmt.Errorf("%w: %w", ErrAway, err)

@@ -23,9 +23,9 @@ type Remote struct {
 	Token string
 }
 
-// ErrAddress is wrapped by errors about a Remote whose URL is not an address, or to which a token would be sent
+// errAddress is wrapped by errors about a Remote whose URL is not an address, or to which a token would be sent
 // in clear.
-var ErrAddress = errors.New("serve: no server address")
+var errAddress = errors.New("serve: no server address")
 
 // readable reports whether others on the network path can read requests to an address.
 func readable(u *url.URL) bool {
@@ -69,10 +69,10 @@ const maxAnswer = 64 << 20
 func (r Remote) do(ctx context.Context, method, path string, body, into any, user ...string) error {
 	base, err := url.Parse(r.URL)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return fmt.Errorf("%w: %q, want http://host:port or https://host", ErrAddress, r.URL)
+		return fmt.Errorf("%w: %q, want http://host:port or https://host", errAddress, r.URL)
 	}
 	if r.Token != "" && readable(base) {
-		return fmt.Errorf("%w: a token would be sent to %s in clear; use https", ErrAddress, base.Host)
+		return fmt.Errorf("%w: a token would be sent to %s in clear; use https", errAddress, base.Host)
 	}
 	var content io.Reader // nil for GET
 	if body != nil {

@@ -38,11 +38,11 @@ type Memory struct {
 	Format  string         `json:"format"`
 	Draft   string         `json:"draft"`           // value of Schema.Draft
 	Range   []float64      `json:"range,omitempty"` // value of Schema.Range
-	Columns []MemoryColumn `json:"columns,omitempty"`
+	Columns []memoryColumn `json:"columns,omitempty"`
 }
 
-// MemoryColumn holds the values of one column: Range, or From and To, or Categories.
-type MemoryColumn struct {
+// memoryColumn holds the values of one column: Range, or From and To, or Categories.
+type memoryColumn struct {
 	Field      string    `json:"field,omitempty"`    // name in the file
 	Position   int       `json:"position,omitempty"` // position from 1, if columns have no names in the file
 	Range      []float64 `json:"range,omitempty"`
@@ -72,7 +72,7 @@ func (s *Schema) Remember() []byte {
 		if c.RoleOf() != RoleFeature || !c.FromData && !s.BoundsFromData {
 			continue
 		}
-		k := MemoryColumn{Field: c.FieldOf(), Range: c.Range, Categories: c.Categories}
+		k := memoryColumn{Field: c.FieldOf(), Range: c.Range, Categories: c.Categories}
 		if s.byPosition() {
 			k.Field, k.Position = "", cmp.Or(c.Position, i+1)
 		}
@@ -176,7 +176,7 @@ func (s *Schema) remember(path string) error {
 }
 
 // is reports whether a column still has the values from the draft.
-func (k *MemoryColumn) is(c *Column) bool {
+func (k *memoryColumn) is(c *Column) bool {
 	switch {
 	case k.Range != nil:
 		return slices.Equal(c.Range, k.Range)

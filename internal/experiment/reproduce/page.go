@@ -46,8 +46,8 @@ type paperPage struct {
 	First    string // the item that the page begins with, "" for the order of the paper
 }
 
-// Glossary returns explanations of the papers' names for data sets.
-func Glossary() []page.Word {
+// glossary returns explanations of the papers' names for data sets.
+func glossary() []page.Word {
 	return []page.Word{
 		{Name: "Diabetes", Means: "Pima Indians (768 records, 8 features) in Huai 2020 and Xue 2021; a licensed " +
 			"MarketScan data set in Han 2019"},
@@ -69,7 +69,7 @@ func Glossary() []page.Word {
 // writePage writes the page of a paper from results alone. The page has the paper's items, with the paper's numbers and
 // the results here. It begins with the item first, unless first is "".
 func writePage(w io.Writer, paper Paper, items []Item, first, out, committed string) error {
-	p := paperPage{Paper: paper, Style: page.Style(), Glossary: Glossary(), First: first}
+	p := paperPage{Paper: paper, Style: page.Style(), Glossary: glossary(), First: first}
 	for _, other := range Papers() {
 		if other.Name != paper.Name {
 			p.Others = append(p.Others, other)
