@@ -258,8 +258,8 @@ func (m *Model) Score(r *engine.Records) ([]float64, error) {
 // Euclidean distances of the output are the learned distances. It returns n rows of dim numbers each, row-major; dim is
 // 0 for the zero metric. The rows are information about the records and have no guarantee.
 func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error) {
-	if err := (input.Needs{Metric: fmt.Sprintf("a model of task %q is not a metric; Score scores records with the model",
-		m.Task)}).Of(input.Lacks{Metric: m.Task != Metric}); err != nil {
+	why := fmt.Sprintf("a model of task %q is not a metric; Score scores records with the model", m.Task)
+	if err := (input.Needs{Metric: why}).Of(input.Lacks{Metric: m.Task != Metric}); err != nil {
 		return nil, 0, err
 	}
 	if m.Network != nil {

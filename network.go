@@ -72,8 +72,8 @@ func (n Network) filled(task string, d int) (Network, error) {
 	case task == AUC && (n.Dim != 1 || n.Compare != ""):
 		return n, input.Errorf("dyad: a network for task %q gives one score; an embedding (--dim, --similarity) is for task "+
 			"%q (--task metric)", AUC, Metric)
-	case task == Metric && !slices.Contains([]string{embedding.ByCosine, embedding.ByDistance, embedding.ByContrastive},
-		n.Compare):
+	case task == Metric && n.Compare != embedding.ByCosine && n.Compare != embedding.ByDistance &&
+		n.Compare != embedding.ByContrastive:
 		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", embedding.ByCosine,
 			embedding.ByDistance, embedding.ByContrastive, n.Compare)
 	case slices.ContainsFunc(n.Hidden, func(units int) bool { return units < 1 }):

@@ -301,8 +301,8 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 		t.Loss.Name, t.Loss.Formula, t.Loss.Params, t.Loss.Clip, t.L2, t.options.Candidates, t.Radius, t.Bias,
 		iterate, network)
 	job := t.Job(objective, len(t.options.Candidates), t.options.Folds, func(ctx context.Context, tracker algorithms.Tracker) (w []float64, err error) {
-		if found, err = local.Find(ctx, t.Plan, t.options.Candidates, t.options.Folds, d.Records, o.Source,
-			tracker); err != nil {
+		found, err = local.Find(ctx, t.Plan, t.options.Candidates, t.options.Folds, d.Records, o.Source, tracker)
+		if err != nil {
 			return nil, err
 		}
 		return t.Iterate(found.State), nil

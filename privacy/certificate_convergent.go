@@ -41,8 +41,7 @@ func (l LastIterate) Certify() (Certificate, error) {
 	err := errors.Join(l.validate(), positive("step size", l.StepSize), nonNegative("update error", l.UpdateError),
 		refuse(!(l.PairFraction > 0 && l.PairFraction <= 1) || l.Steps < 1 || l.Coordinates < 1,
 			"the fraction of pairs is %v, with %d steps and %d coordinates; want a fraction in (0, 1], and at "+
-				"least 1 step and coordinate", l.PairFraction, l.Steps,
-			l.Coordinates),
+				"least 1 step and coordinate", l.PairFraction, l.Steps, l.Coordinates),
 		refuse(math.IsInf(l.Diameter, 1), "the diameter must be finite"))
 	if f, _ := math.Frexp(l.Grid); f != 0.5 {
 		err = errors.Join(err, fmt.Errorf("%w: the grid of the state is %v, want a power of two", errCertificate, l.Grid))

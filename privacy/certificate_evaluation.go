@@ -113,8 +113,8 @@ type RightCounts struct {
 //
 // Checked by Coq: Classes.right_counts, Classes.right_counts_manhattan.
 func (r RightCounts) Certify() (Certificate, error) {
-	if err := errors.Join(refuse(r.Classifiers < 1, "there are %d classifiers, but there must be at least 1",
-		r.Classifiers),
+	if err := errors.Join(
+		refuse(r.Classifiers < 1, "there are %d classifiers, but there must be at least 1", r.Classifiers),
 		nonNegative("error of counts", r.Error)); err != nil {
 		return Certificate{}, err
 	}

@@ -144,8 +144,8 @@ func TestEvaluationRefusals(t *testing.T) {
 	if err != nil || string(after) != string(ledger) {
 		t.Errorf("something was charged (%v)", err)
 	}
-	if r := evaluated(t, dir, "evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "5", "--reference",
-		"public.csv"); len(r.Figures.Right) != 4 || r.Figures.AUC != nil {
+	args := []string{"evaluate", "metric.json", "--data", "patients.csv", "--epsilon", "5", "--reference", "public.csv"}
+	if r := evaluated(t, dir, args...); len(r.Figures.Right) != 4 || r.Figures.AUC != nil {
 		t.Errorf("a metric: %+v", r.Figures)
 	}
 }

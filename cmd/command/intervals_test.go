@@ -32,9 +32,8 @@ func TestTrainIntervals(t *testing.T) {
 			t.Errorf("weight %d: %g with and %g without intervals, %+v", k, w, plain.Weights[k], r.Weights[k])
 		}
 	}
-	ran(t, dir, append(args, "--out", "text.json",
-		"--intervals")...).exits(exitOK).prints("marks intervals that do not contain 0",
-		"minimises the released objective over the population")
+	ran(t, dir, append(args, "--out", "text.json", "--intervals")...).exits(exitOK).prints(
+		"marks intervals that do not contain 0", "minimises the released objective over the population")
 	mustRun(t, dir, "predict", "with.json", "--data", "patients.csv")
 	text := must.Get(os.ReadFile(filepath.Join(dir, "with.json")))(t)
 	var raw map[string]any

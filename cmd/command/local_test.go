@@ -357,10 +357,8 @@ func TestLocalSimulate(t *testing.T) {
 	simulate(exitOK, "noise is not secret", "-n", "100", "--seed", "1", "--epochs", "1")
 	simulate(exitInput, "belong together", "-n", "100", "--kwik-ratio", "2")
 	simulate(exitInput, "not bounded", "-n", "100", "--loss", "exp(-u*u*u)", "--radius", "1e3")
-	if r := simulate(exitOK, "", "-n", "100", "--radius", "1", "--kwik-ratio", "1", "--kwik-delta",
-		"0.1"); r.Visits != 3*70 {
-		t.Errorf("ceil(ln 10) epochs of 70 users are %d visits", r.Visits)
-	}
+	r = simulate(exitOK, "", "-n", "100", "--radius", "1", "--kwik-ratio", "1", "--kwik-delta", "0.1")
+	must.Equal(t, r.Visits, 3*70, "visits of ceil(ln 10) epochs of 70 users")
 	simulate(exitOK, "trusted shuffler", "-n", "10000", "--epochs", "1", "--epsilon", "0.5", "--shuffle-delta", "1e-6")
 }
 

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +37,7 @@ func TestMistakesHaveCures(t *testing.T) {
 	rows := func(values ...string) string {
 		text := "Gewicht;y\n"
 		for i, v := range values {
-			text += v + ";" + []string{"0", "1"}[i%2] + "\n"
+			text += fmt.Sprintf("%s;%d\n", v, i%2)
 		}
 		return text
 	}
@@ -57,9 +58,8 @@ func TestMistakesHaveCures(t *testing.T) {
 	many := func(value string) string {
 		text := "Nummer;Wert;y\n"
 		for i := range 40 {
-			text += strings.NewReplacer("N", string(rune('A'+i%26))+string(rune('a'+i/26)), "V",
-				strings.ReplaceAll(value, "#", string(rune('1'+i%9))+string(rune('0'+i/9)))).Replace("N;V;") + []string{"0",
-				"1"}[i%2] + "\n"
+			digits := fmt.Sprintf("%d%d", i%9+1, i/9)
+			text += fmt.Sprintf("%c%c;%s;%d\n", 'A'+i%26, 'a'+i/26, strings.ReplaceAll(value, "#", digits), i%2)
 		}
 		return text
 	}

@@ -140,8 +140,8 @@ func (d document) text() (_ []byte, err error) {
 	if d.figures != nil && d.model != nil {
 		d.title = "A model, its guarantee and figures"
 	}
-	r := page.Report{Title: d.title, About: fmt.Sprintf("Written by dyad %s. This file loads nothing from elsewhere.",
-		version), Words: glossary()}
+	r := page.Report{Title: d.title, Words: glossary(),
+		About: fmt.Sprintf("Written by dyad %s. This file loads nothing from elsewhere.", version)}
 	if r.Facts, err = d.facts(); err != nil {
 		return nil, err
 	}

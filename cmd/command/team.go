@@ -109,8 +109,8 @@ func (c *crew) settle(ctx context.Context, err error) error {
 	case first < 0:
 		return nil
 	case err == nil:
-		if err = fmt.Errorf("%w: rank %d could not prepare the run; no budget was charged", errTold,
-			first); codes[first] == exitInput {
+		err = fmt.Errorf("%w: rank %d could not prepare the run; no budget was charged", errTold, first)
+		if codes[first] == exitInput {
 			err = asInput(err)
 		}
 		return err

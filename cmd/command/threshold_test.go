@@ -86,8 +86,8 @@ func TestPredictPrintsClasses(t *testing.T) {
 		}
 	}
 	var r predictResult
-	if err := json.Unmarshal([]byte(mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0",
-		"--json")), &r); err != nil || len(r.Classes) != 200 || r.Threshold == nil {
+	out := mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Classes) != 200 || r.Threshold == nil {
 		t.Errorf("JSON: %+v, %v", r.Threshold, err)
 	}
 	before := must.Get(os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)

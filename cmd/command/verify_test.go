@@ -267,8 +267,8 @@ func TestVerifyRefusesContradictions(t *testing.T) {
 	accepted := func(text []byte) bool {
 		end := bytes.LastIndex(text, []byte(",\n  \"checksum\""))
 		sum := sha256.Sum256(append(bytes.Clone(text[:end]), "\n}\n"...))
-		return checker.Check(fmt.Appendf(text[:end:end], ",\n  \"checksum\": \"sha256:%x\"\n}\n",
-			sum)).Verdict == checker.Verified
+		signed := fmt.Appendf(text[:end:end], ",\n  \"checksum\": \"sha256:%x\"\n}\n", sum)
+		return checker.Check(signed).Verdict == checker.Verified
 	}
 	if !accepted(average) || !accepted(gradient) {
 		t.Fatal("the models are not accepted as they are")

@@ -190,25 +190,16 @@ func TestBasisRefused(t *testing.T) {
 		wide += fmt.Sprintf("  - {name: c%d, range: [0, 1]}\n", i)
 	}
 	wide += "  - {name: y, role: label, positive: 1}\n"
-	for text, want := range map[string]string{
-		strings.Replace(basisSchema, "cosine:6", "cosine:1",
-			1): "K from 2 to 32",
-		strings.Replace(basisSchema, "cosine:6", "cosine:33",
-			1): "K from 2 to 32",
-		strings.Replace(basisSchema, "cosine:6", "cosine:06",
-			1): "K from 2 to 32",
-		strings.Replace(basisSchema, "spike:4", "spike:1",
-			1): "K from 2 to 32",
-		strings.Replace(basisSchema, "cosine:6", "waves",
-			1): "basis is \"waves\"",
-		strings.Replace(basisSchema, "categories: [f, m]", "categories: [f, m], basis: cosine:2",
-			1): "categorical column cannot have",
-		strings.Replace(basisSchema, "positive: 1", "positive: 1, basis: none",
-			1): "only features may have",
-		"data_id: t\nfeatures: 3\nrange: [0, 1]\nbasis: cosine:6\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
-		wide: "544 features, but at most 512",
+	byIndex := "data_id: t\nfeatures: 3\nrange: [0, 1]\nbasis: cosine:6\ncolumns:\n  - {name: y, role: label, positive: 1}\n"
+	for _, c := range []struct{ from, to, want string }{
+		{"cosine:6", "cosine:1", "K from 2 to 32"}, {"cosine:6", "cosine:33", "K from 2 to 32"},
+		{"cosine:6", "cosine:06", "K from 2 to 32"}, {"spike:4", "spike:1", "K from 2 to 32"},
+		{"cosine:6", "waves", "basis is \"waves\""},
+		{"categories: [f, m]", "categories: [f, m], basis: cosine:2", "categorical column cannot have"},
+		{"positive: 1", "positive: 1, basis: none", "only features may have"},
+		{basisSchema, byIndex, "columns with names"}, {basisSchema, wide, "544 features, but at most 512"},
 	} {
-		must.Fail(ParseSchema([]byte(text)))(t, want)
+		must.Fail(ParseSchema([]byte(strings.Replace(basisSchema, c.from, c.to, 1))))(t, c.want, c.to)
 	}
 	must.Err(ParseSchema([]byte(strings.Replace(wide, "range: [0, 1]}", "range: [0, 1], basis: cosine:31}", 1))))(t,
 		"543 features were accepted")
@@ -223,10 +214,17 @@ func TestBasisRefused(t *testing.T) {
 
 // The schema alone decides which column has a spike, one of 0 under log1p; the others have the features of cosines, bit by bit.
 func TestSpikesAreOfTheSchema(t *testing.T) {
-	const text = "data_id: d\nbasis: spike:6\nmissing: {policy: middle}\ncsv: {header: true}\ncolumns:\n  - {name: a, " +
-		"range: [1, 50], transform: log1p}\n  - {name: b, range: [0, 50]}\n  - {name: c, range: [0.5, 50], " +
-		"transform: log1p}\n" +
-		"  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n"
+	const text = `
+data_id: d
+basis: spike:6
+missing: {policy: middle}
+csv: {header: true}
+columns:
+  - {name: a, range: [1, 50], transform: log1p}
+  - {name: b, range: [0, 50]}
+  - {name: c, range: [0.5, 50], transform: log1p}
+  - {name: y, role: label, positive: "1", negative: "0"}
+`
 	spiked, cosines := mustEncoder(t, text), mustEncoder(t, strings.Replace(text, "spike", "cosine", 1))
 	for _, row := range [][]string{{"1", "0", "0.5"}, {"0", "-3", "0"}, {"17", "33", "2"}, {"", "50", ""}} {
 		x, err := spiked.Encode(row)
@@ -242,10 +240,14 @@ func TestSpikesAreOfTheSchema(t *testing.T) {
 // The lines of a basis are straight in the place of a number, or nearly: a score with these weights has no bend but the bends of the series.
 func TestLinesOfABasisAreStraight(t *testing.T) {
 	for basis, most := range map[string]float64{"none": 1e-12, "curve:3": 1e-12, "cosine:5": 0.045, "spike:5": 0.045} {
-		s := mustSchema(t, "data_id: d\nbasis: "+basis+
-			"\ncsv: {header: true}\ncolumns:\n  - {name: a, range: [0, 6], transform: log1p}\n  - {name: c, categories: [x, y, "+
-			"z]}\n  - {name: y, role: label, positive: \"1\", negative: \"0\"}\n")
-		e := must.Get(NewEncoder(s))(t)
+		e := mustEncoder(t, `
+data_id: d
+csv: {header: true}
+columns:
+  - {name: a, range: [0, 6], transform: log1p}
+  - {name: c, categories: [x, y, z]}
+  - {name: y, role: label, positive: "1", negative: "0"}
+basis: `+basis)
 		lines := e.Lines()
 		must.Equal(t, len(lines), e.Dim(), "%s: lines", basis)
 		score := func(v float64) (sum float64) {

@@ -87,8 +87,8 @@ func TestLoadPairsErrors(t *testing.T) {
 	} {
 		_, err := loadPairs(t, "pairs.csv", c.content, c.o)
 		var parse *source.ParseError
-		if wantRule(t, err, source.ParseError{Row: c.row, Column: c.column, Position: c.position, Rule: c.says},
-			c.content); !errors.As(err, &parse) || filepath.Base(parse.File) != "pairs.csv" {
+		wantRule(t, err, source.ParseError{Row: c.row, Column: c.column, Position: c.position, Rule: c.says}, c.content)
+		if !errors.As(err, &parse) || filepath.Base(parse.File) != "pairs.csv" {
 			t.Fatalf("%q: %v", c.content, err)
 		}
 		for _, field := range []string{"zoe", "secret", "anna", "dan"} {

@@ -78,8 +78,8 @@ func tarball(files []file) ([]byte, error) {
 				return nil, err
 			}
 		}
-		if err := add(tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.text))},
-			f.text); err != nil {
+		header := tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.text))}
+		if err := add(header, f.text); err != nil {
 			return nil, err
 		}
 	}

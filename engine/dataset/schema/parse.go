@@ -106,9 +106,8 @@ func (f *textFixer) Visit(n ast.Node) ast.Visitor {
 	}
 	key := kv.Key.GetToken().Value
 	switch {
-	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file",
-		"trim_suffix", "x", "y", "decimal", "thousands", "suffix", "prefix", "sheet", "from", "to", "draft", "known_from"},
-		key):
+	case slices.Contains([]string{"name", "field", "positive", "negative", "delimiter", "data_id", "labels_file", "x", "y",
+		"trim_suffix", "decimal", "thousands", "suffix", "prefix", "sheet", "from", "to", "draft", "known_from"}, key):
 		kv.Value = asText(kv.Value)
 	case key == "interactions":
 		if list, ok := kv.Value.(*ast.SequenceNode); ok {

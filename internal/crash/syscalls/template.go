@@ -45,8 +45,8 @@ func newTemplate(path, work string) (*template, error) {
 	}
 	schema = bytes.Replace(schema, []byte("public: true"), []byte("public: false"), 1)
 	for i, name := range []string{"p.yaml", "i.yaml", "u.yaml"} {
-		if err := os.WriteFile(filepath.Join(t.dir, name), bytes.ReplaceAll(schema, id, []byte(dataIDs[i])),
-			0o600); err != nil {
+		text := bytes.ReplaceAll(schema, id, []byte(dataIDs[i]))
+		if err := os.WriteFile(filepath.Join(t.dir, name), text, 0o600); err != nil {
 			return nil, err
 		}
 	}
