@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	lib "dyad"
+	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
 )
 
@@ -152,28 +153,33 @@ func (r *privateResult) text() string {
 // figures returns the figures of the task. Each line has the given format for label and text.
 func figures(e *evaluation, format string) string {
 	var b strings.Builder
-	line := func(label, text string, args ...any) {
-		fmt.Fprintf(&b, format, label, fmt.Sprintf(text, args...))
+	for _, r := range exactFigures(e).Rows() {
+		fmt.Fprintf(&b, format, r[0], r[1])
 	}
+	return b.String()
+}
+
+// exactFigures returns names and values of exact figures.
+func exactFigures(e *evaluation) (f algorithms.Facts) {
 	for _, k := range e.KNN {
-		line(fmt.Sprintf("%d-NN", k.K), "accuracy %.4f with the metric, %.4f with the identity", k.Learned, k.Identity)
+		f.Line(fmt.Sprintf("%d-NN", k.K), "accuracy %.4f with the metric, %.4f with the identity", k.Learned, k.Identity)
 	}
 	if e.AUC != nil {
 		interval := ""
 		if e.AUCLow != nil {
 			interval = fmt.Sprintf(" (%g %% interval %.4f to %.4f, DeLong)", 100*e.Confidence, *e.AUCLow, *e.AUCHigh)
 		}
-		line("AUC", "%.4f%s", *e.AUC, interval)
-		line("accuracy", "%.4f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)
+		f.Line("AUC", "%.4f%s", *e.AUC, interval)
+		f.Line("accuracy", "%.4f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)
 	}
 	if e.Ranking != nil {
-		line("ranking", "%.4f of the pairs with different labels are in the right order, as a mean over groups", *e.Ranking)
-		line("NDCG", "%.4f at %d", *e.NDCG, e.Top)
+		f.Line("ranking", "%.4f of the pairs with different labels are in the right order, as a mean over groups", *e.Ranking)
+		f.Line("NDCG", "%.4f at %d", *e.NDCG, e.Top)
 	}
 	if e.Precision != nil {
-		line("precision", "%.4f at %d", *e.Precision, e.Top)
+		f.Line("precision", "%.4f at %d", *e.Precision, e.Top)
 	}
-	return b.String()
+	return f
 }
 
 // writeChosen writes the chosen threshold of a report.

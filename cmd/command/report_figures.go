@@ -173,7 +173,11 @@ func (o *openFigures) sections() ([]page.Section, error) {
 	s := page.Section{ID: "quality", Title: "How well it does",
 		Text: []string{"Exact figures of " + o.on + ", which are public. They carry no guarantee and need none."}}
 	if o.evaluation != nil {
-		s.Tables = append(s.Tables, table("Figures", exactValues(o.evaluation)...))
+		f := exactFigures(o.evaluation)
+		if o.evaluation.Objective != nil {
+			f.Line("objective, "+o.evaluation.ObjectiveOf, "%.6g", *o.evaluation.Objective)
+		}
+		s.Tables = append(s.Tables, table("Figures", f.Rows()...))
 	}
 	if len(o.scores[0]) > 0 && len(o.scores[1]) > 0 {
 		alarms, hits := rates(o.scores)
@@ -199,37 +203,6 @@ func (o *openFigures) sections() ([]page.Section, error) {
 		}
 	}
 	return []page.Section{s, space}, nil
-}
-
-// exactValues returns names and values of exact figures.
-func exactValues(e *evaluation) (all [][2]string) {
-	add := func(name, format string, values ...any) {
-		all = append(all, [2]string{name, fmt.Sprintf(format, values...)})
-	}
-	for _, k := range e.KNN {
-		add(fmt.Sprintf("accuracy of %d nearest neighbours", k.K), "%.4f with the metric, %.4f with the identity",
-			k.Learned, k.Identity)
-	}
-	if e.AUC != nil {
-		add("AUC", "%.4f", *e.AUC)
-	}
-	if e.AUCLow != nil {
-		add(fmt.Sprintf("%g %% interval of the AUC (DeLong)", 100*e.Confidence), "%.4f to %.4f", *e.AUCLow, *e.AUCHigh)
-	}
-	if e.Accuracy != nil {
-		add(fmt.Sprintf("accuracy, score >= %g counts as positive", e.Threshold), "%.4f", *e.Accuracy)
-	}
-	if e.Ranking != nil {
-		add("pairs with different labels in the right order", "%.4f", *e.Ranking)
-		add(fmt.Sprintf("NDCG at %d", e.Top), "%.4f", *e.NDCG)
-	}
-	if e.Precision != nil {
-		add(fmt.Sprintf("precision at %d", e.Top), "%.4f", *e.Precision)
-	}
-	if e.Objective != nil {
-		add("objective, "+e.ObjectiveOf, "%.6g", *e.Objective)
-	}
-	return all
 }
 
 // mostPoints is the largest number of points of a curve on a page.
