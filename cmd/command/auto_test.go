@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,12 +26,10 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 		t.Errorf("auto is not the default:\n%s\n%s", outputs[0], outputs[1])
 	}
 	for algorithm, flags := range map[string][]string{"moments": nil, "moments-descent": {"--loss", "hinge"}} {
-		code, out, errs := dyad(t, dir, append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml",
+		r := decoded[trainResult](t, dir, append([]string{"train", "--data", "patients.csv", "--schema", "patients.yaml",
 			"--json", "--force"}, flags...)...)
-		var r trainResult
-		if code != exitOK || json.Unmarshal([]byte(out), &r) != nil || r.Report.Word("algorithm") != algorithm ||
-			r.Report.Word("choice") == "" {
-			t.Errorf("train %v: exit %d\n%s", flags, code, out+errs)
+		if r.Report.Word("algorithm") != algorithm || r.Report.Word("choice") == "" {
+			t.Errorf("train %v: %s", flags, r.Report.Text())
 		}
 		m, err := readModel(filepath.Join(dir, "model.json"))
 		if err != nil || m.Report.Word("algorithm") != algorithm || m.Report.Word("choice") == "" ||

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,8 +15,9 @@ func TestBasisAuto(t *testing.T) {
 	dir := clinic(t, 400)
 	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "auto.yaml", "basis: auto\n"+string(text))
-	for _, c := range []struct{ epsilon, basis, says string }{{"1", "none", "needs at least"},
-		{"1000", "spike:6", "reaches the 350 that this basis needs"}} {
+	for _, c := range []struct{ epsilon, basis, says string }{
+		{"1", "none", "needs at least"}, {"1000", "spike:6", "reaches the 350 that this basis needs"},
+	} {
 		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon",
 			c.epsilon, "--delta", "1e-5", "--force", "--yes"}
 		ran(t, dir, args...).exits(exitOK).prints(c.says).counts(1, "basis       "+c.basis)
@@ -38,11 +38,9 @@ func TestBasisAuto(t *testing.T) {
 			mustRun(t, dir, command...)
 		}
 	}
-	var r trainResult
-	if code, out, errs := dyad(t, dir, "train", "--data", "patients.csv", "--schema", "auto.yaml", "--task", "metric",
-		"--force", "--yes", "--json"); code != exitOK || json.Unmarshal([]byte(out), &r) != nil || !strings.HasPrefix(r.Basis, "none, chosen by auto: bases are chosen only for scores") {
-		t.Errorf("a metric: exit %d, %q\n%s", code, r.Basis, errs)
-	}
+	r := decoded[trainResult](t, dir, "train", "--data", "patients.csv", "--schema", "auto.yaml", "--task", "metric",
+		"--force", "--yes", "--json")
+	must.Contain(t, r.Basis, "none, chosen by auto: bases are chosen only for scores")
 	// Without the key a line is printed where it matters; basis: none, and files that are encoded already or cannot be read twice, have no basis.
 	write(t, dir, "none.yaml", "basis: none\n"+string(text))
 	mustRun(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "patients.dyadpack")
@@ -50,13 +48,9 @@ func TestBasisAuto(t *testing.T) {
 		{"patients.csv", "patients", "1", ""}, {"patients.csv", "patients", "1000", "spike:6"},
 		{"patients.csv", "none", "1000", ""}, {"patients.dyadpack", "patients", "1000", ""},
 	} {
-		var r trainResult
-		code, out, errs := dyad(t, dir, "train", "--data", c.data, "--schema", c.schema+".yaml", "--epsilon", c.epsilon,
+		r := decoded[trainResult](t, dir, "train", "--data", c.data, "--schema", c.schema+".yaml", "--epsilon", c.epsilon,
 			"--delta", "1e-5", "--force", "--yes", "--json")
-		m, err := readModel(filepath.Join(dir, "model.json"))
-		if code != exitOK || json.Unmarshal([]byte(out), &r) != nil || err != nil {
-			t.Fatalf("%v: exit %d, %v\n%s", c, code, err, out+errs)
-		}
+		m := must.Get(readModel(filepath.Join(dir, "model.json")))(t)
 		if named, _, _ := strings.Cut(r.Basis, ","); named != c.basis || (m.Encoder.Dim() > 12) != (c.basis != "") {
 			t.Errorf("%v: %q, and %d features", c, r.Basis, m.Encoder.Dim())
 		}

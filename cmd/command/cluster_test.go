@@ -83,16 +83,11 @@ func TestClustersFromPairs(t *testing.T) {
 		"2", "--epsilon", "2", "--method", "moments", "--rows", "1", "--out", "links.json")
 	cluster := []string{"cluster", "-k", "2", "--schema", "people.yaml", "--metric", "links.json",
 		"--epsilon", "2", "--json"}
-	planned := mustRun(t, dir, append(cluster, "--plan", "-n", "1500")...)
-	code, out, errs := dyad(t, dir, append(cluster, "--data", "people.csv", "--out", "c.json")...)
-	var plan struct {
+	plan := decoded[struct {
 		Clusters, Dimensions int
 		Guarantee            struct{ Epsilon float64 }
-	}
-	var r clusterResult
-	if code != exitOK || json.Unmarshal([]byte(planned), &plan) != nil || json.Unmarshal([]byte(out), &r) != nil {
-		t.Fatalf("exit %d: %s\n%s", code, errs, out)
-	}
+	}](t, dir, append(cluster, "--plan", "-n", "1500")...)
+	r := decoded[clusterResult](t, dir, append(cluster, "--data", "people.csv", "--out", "c.json")...)
 	if plan.Clusters != 2 || plan.Dimensions != 1 || plan.Guarantee.Epsilon != r.Guarantee.Epsilon ||
 		r.Guarantee.Unit != "one individual" || r.Records != 1500 || len(r.Counts) != 2 {
 		t.Errorf("planned %+v, and was %+v", plan, r)

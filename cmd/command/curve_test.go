@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +14,7 @@ import (
 func TestCurveContinuesAndKeepsItsRows(t *testing.T) {
 	dir := t.TempDir()
 	args := []string{"lab", "curve", "--records", "300", "--splits", "2", "--epsilon", "0.5,2", "--json"}
-	out := mustRun(t, dir, args...)
-	var r curveResult
-	must.Do(t, json.Unmarshal([]byte(out), &r))
+	r := decoded[curveResult](t, dir, args...)
 	if len(r.Means) != 4 || r.Failures != 0 || len(r.Figures) != 2 {
 		t.Errorf("%+v", r)
 	}
@@ -77,9 +74,8 @@ func TestCurveOfPrivateDataIsCharged(t *testing.T) {
 	if _, err := os.Stat(book); err == nil {
 		t.Fatal("a ledger was written")
 	}
-	out := ran(t, dir, append(args, "--holdout-epsilon", "1", "--yes", "--json")...).exits(exitOK).warns("the cost of").out
 	var r privateCurveResult
-	must.Do(t, json.Unmarshal([]byte(out), &r))
+	ran(t, dir, append(args, "--holdout-epsilon", "1", "--yes", "--json")...).exits(exitOK).warns("the cost of").decode(&r)
 	if len(r.Rows) != 2 || r.Guarantee.Epsilon < 1 || r.Spent == nil {
 		t.Errorf("%+v", r)
 	}

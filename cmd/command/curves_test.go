@@ -70,14 +70,7 @@ func TestCurvesNeedTheModelFileAlone(t *testing.T) {
 	ends(t, dir, exitInput, ".svg", "report", "model.json", "--curves", "c.txt", "--force")
 
 	// A file whose noise is not that of its encoder is refused.
-	text = must.Get(os.ReadFile(filepath.Join(dir, "model.json")))(t)
-	var raw map[string]any
-	must.Do(t, json.Unmarshal(text, &raw))
-	raw["curve_noise"] = []float64{1}
-	delete(raw, "checksum") // as if an earlier version had written it
-	delete(raw, "plan")
-	text = must.Get(json.Marshal(raw))(t)
-	write(t, dir, "damaged.json", string(text))
+	damage(t, dir, "model.json", func(raw map[string]any) { raw["curve_noise"] = []float64{1} })
 	ends(t, dir, exitInput, "noise of its curves", "report", "damaged.json")
 }
 

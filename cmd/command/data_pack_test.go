@@ -28,8 +28,7 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 	dir := t.TempDir()
 	run := func(args ...string) string {
 		t.Helper()
-		out := mustRun(t, dir, args...)
-		return out
+		return mustRun(t, dir, args...)
 	}
 	run("data", "synth", "c.csv", "-n", "700", "--schema", "c.yaml")
 	run("data", "pack", "c.csv", "--schema", "c.yaml", "-o", "wide.dyadpack")

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -16,11 +15,10 @@ func TestSynthVisits(t *testing.T) {
 	synth := []string{"data", "synth", "visits.csv", "--visits", "--persons", "210", "--max-rows", "12", "--encoding",
 		"windows-1252", "--schema", "visits.yaml", "--answers", "known.yaml", "--held-out", "later.csv", "--held-out-schema",
 		"later.yaml", "--json"}
-	code, out, errs := dyad(t, dir, synth...)
-	var r synthResult
-	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Records != 300 ||
+	r := decoded[synthResult](t, dir, synth...)
+	if r.Records != 300 ||
 		r.Visits.Persons != 210 || r.Visits.HeldOutPersons != 52 || !(r.Visits.AUC > .6 && r.Visits.AUC < .9 && *r.Visits.HeldOutAUC > .6) {
-		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
+		t.Fatalf("%+v", r)
 	}
 	for _, args := range [][]string{
 		{"data", "schema", "visits.csv", "--answers", "known.yaml", "--label", "Wiederaufnahme", "--positive", "ja", "--out",

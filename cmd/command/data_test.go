@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,15 +46,10 @@ func TestInspectRealData(t *testing.T) {
 		if testing.Short() && c.rows > 2000 || !sizes.Full() && c.rows > 20000 { // TestDocsRunOnRealData reads a part of them
 			continue
 		}
-		code, out, errs := dyad(t, t.TempDir(), "data", "inspect", filepath.Join(data, c.file), "--schema", filepath.Join(schemas, c.schema+".yaml"), "--json")
-		var m struct {
+		m := decoded[struct {
 			Warning                              string
 			Rows, Positives, Negatives, Features int
-		}
-		if err := json.Unmarshal([]byte(out), &m); code != exitOK || err != nil {
-			t.Errorf("%s: exit %d, %v: %s", c.file, code, err, errs)
-			continue
-		}
+		}](t, t.TempDir(), "data", "inspect", filepath.Join(data, c.file), "--schema", filepath.Join(schemas, c.schema+".yaml"), "--json")
 		if m.Rows != c.rows || m.Positives != c.positive || m.Negatives != c.rows-c.positive || m.Features != c.d || m.Warning == "" {
 			t.Errorf("%s: got %+v, want %d rows, %d positive, %d features", c.file, m, c.rows, c.positive, c.d)
 		}
@@ -83,8 +77,7 @@ func TestConvertRoundTrip(t *testing.T) {
 		t.Helper()
 		model := strings.TrimSuffix(schema, ".yaml") + ".json"
 		run("train", "--data", data, "--schema", schema, "--mode", "nonprivate", "--public-data", "--out", model)
-		out := mustRun(t, dir, "predict", model, "--data", data)
-		return out
+		return mustRun(t, dir, "predict", model, "--data", data)
 	}
 	want := scores("patients.csv", "patients.yaml")
 	for _, out := range []string{"p.parquet", "q.csv", "p.csv.gz"} {

@@ -69,8 +69,7 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 			dir := t.TempDir()
 			run := func(want int, args string) string {
 				t.Helper()
-				out := ran(t, dir, strings.Fields(args)...).exits(want).out
-				return out
+				return ran(t, dir, strings.Fields(args)...).exits(want).out
 			}
 			run(exitOK, "data synth p.csv -n 300")
 			run(exitOK, "data schema p.csv --label outcome --out p.yaml")
@@ -125,8 +124,7 @@ func TestDraftsMemory(t *testing.T) {
 	dir := t.TempDir()
 	run := func(want int, args, says string) string {
 		t.Helper()
-		out := ran(t, dir, strings.Fields(args)...).exits(want).says(says).out
-		return out
+		return ran(t, dir, strings.Fields(args)...).exits(want).says(says).out
 	}
 	memory := filepath.Join(dir, "p.yaml"+dataset.DraftedEnding)
 	run(exitOK, "data synth p.csv -n 300", "")

@@ -167,14 +167,10 @@ func TestUnitsThatAreNotEvaluated(t *testing.T) {
 func TestHeldOutRecordsArePrivate(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	dir := clinic(t, 400)
-	train := func(more ...string) (r trainResult) {
+	train := func(more ...string) trainResult {
 		t.Helper()
-		code, out, errs := dyad(t, dir, append([]string{"--json", "train", "--data", "patients.csv", "--schema",
+		return decoded[trainResult](t, dir, append([]string{"--json", "train", "--data", "patients.csv", "--schema",
 			"patients.yaml", "--holdout", "0.4", "--force"}, more...)...)
-		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil {
-			t.Fatalf("exit %d, %v: %s", code, err, errs)
-		}
-		return r
 	}
 	r := train()
 	if r.Held != nil || r.HeldPrivate != nil || r.HeldProblem != "" || r.Heldout != 160 ||
@@ -198,11 +194,10 @@ func TestHeldOutRecordsArePrivate(t *testing.T) {
 	}
 	// The plan shows the same sum.
 	var plan heldPlan
-	code, out, errs := dyad(t, dir, "--json", "plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "1",
-		"--holdout", "0.4", "--holdout-epsilon", "0.5")
-	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil || plan.InAll == nil ||
-		plan.InAll.Epsilon != r.InAll.Epsilon || plan.InAll.Delta != r.InAll.Delta {
-		t.Errorf("the plan says %v, the run %v: %s", plan.InAll, r.InAll, errs)
+	out := ran(t, dir, "--json", "plan", "-n", "400", "--schema", "patients.yaml", "--epsilon", "1", "--holdout", "0.4",
+		"--holdout-epsilon", "0.5").exits(exitOK).decode(&plan).out
+	if plan.InAll == nil || plan.InAll.Epsilon != r.InAll.Epsilon || plan.InAll.Delta != r.InAll.Delta {
+		t.Errorf("the plan says %v, the run %v", plan.InAll, r.InAll)
 	}
 	// The flag of earlier versions counts besides -n.
 	ran(t, dir, "--json", "plan", "-n", "240", "--schema", "patients.yaml", "--epsilon", "1", "--holdout-records", "160",

@@ -47,8 +47,7 @@ func TestTheFaceIsThisProgram(t *testing.T) {
 	book := must.Get(lib.OpenLedger("ledger.jsonl"))(t)
 	run := func(args ...string) string {
 		t.Helper()
-		out := ran(t, dir, args...).exits(exitOK).out
-		return out
+		return ran(t, dir, args...).exits(exitOK).out
 	}
 	data := must.Get(lib.Open("patients.csv", "patients.yaml"))(t)
 	delta := 1e-6

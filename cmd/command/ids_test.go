@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -72,14 +71,10 @@ func TestPairsPlanSaysWhoIsOneIndividual(t *testing.T) {
 	alikePeople(t, dir, "anna", "otto")
 	report := func(args ...string) string {
 		t.Helper()
-		code, out, errs := dyad(t, dir, append([]string{"--json", "pairs"}, args...)...)
-		var r struct {
+		r := decoded[struct {
 			Report    struct{ Guarantee privacy.Guarantee } // of train
 			Guarantee privacy.Guarantee                     // of plan
-		}
-		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil {
-			t.Fatalf("%v: exit %d, %v: %s", args, code, err, errs)
-		}
+		}](t, dir, append([]string{"--json", "pairs"}, args...)...)
 		if args[0] == "train" {
 			r.Guarantee = r.Report.Guarantee
 		}

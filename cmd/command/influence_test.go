@@ -22,8 +22,7 @@ func TestInfluence(t *testing.T) {
 	}
 	run := func(code int, want string, args ...string) string {
 		t.Helper()
-		out := ran(t, dir, args...).exits(code).says(want).out
-		return out
+		return ran(t, dir, args...).exits(code).says(want).out
 	}
 	models := map[string][]string{
 		"linear.json": nil,

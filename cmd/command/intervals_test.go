@@ -1,8 +1,6 @@
 package command
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -17,9 +15,7 @@ func TestTrainIntervals(t *testing.T) {
 		"2", "--seed", "4"}
 	var r trainResult
 	for _, more := range [][]string{{"--out", "plain.json"}, {"--out", "with.json", "--intervals"}} {
-		out := mustRun(t, dir, append(append(args, "--json"), more...)...)
-		r = trainResult{}
-		must.Do(t, json.Unmarshal([]byte(out), &r))
+		r = decoded[trainResult](t, dir, append(append(args, "--json"), more...)...)
 	}
 	plain := must.Get(readModel(filepath.Join(dir, "plain.json")))(t)
 	with := must.Get(readModel(filepath.Join(dir, "with.json")))(t)
@@ -35,14 +31,7 @@ func TestTrainIntervals(t *testing.T) {
 	ran(t, dir, append(args, "--out", "text.json", "--intervals")...).exits(exitOK).prints(
 		"marks intervals that do not contain 0", "minimises the released objective over the population")
 	mustRun(t, dir, "predict", "with.json", "--data", "patients.csv")
-	text := must.Get(os.ReadFile(filepath.Join(dir, "with.json")))(t)
-	var raw map[string]any
-	must.Do(t, json.Unmarshal(text, &raw))
-	raw["weight_standard_errors"] = []float64{1}
-	delete(raw, "checksum") // as if an earlier version had written it
-	delete(raw, "plan")
-	text = must.Get(json.Marshal(raw))(t)
-	write(t, dir, "damaged.json", string(text))
+	damage(t, dir, "with.json", func(raw map[string]any) { raw["weight_standard_errors"] = []float64{1} })
 	ends(t, dir, exitInput, "standard errors", "predict", "damaged.json", "--data", "patients.csv")
 	for want, more := range map[string][]string{"does not take --intervals": {"--algorithm", "dpgdsc"},
 		"not available with logistic steps": {"--algorithm", "moments", "--steps", "2"}, "second moments": {"--algorithm", "moments", "--second-moments", "none"}} {

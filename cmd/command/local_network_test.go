@@ -66,8 +66,7 @@ func TestLocalNetworkCommands(t *testing.T) {
 	dir := clinic(t, 300)
 	says := func(code int, want string, args ...string) string {
 		t.Helper()
-		out := ran(t, dir, args...).exits(code).says(want).out
-		return out
+		return ran(t, dir, args...).exits(code).says(want).out
 	}
 	mlp := []string{"--schema", "patients.yaml", "--model", "mlp", "--hidden", "2", "--epochs", "2", "--epsilon", "4"}
 	with := func(command string, more ...string) []string {

@@ -124,11 +124,8 @@ func TestLocalServerAndClients(t *testing.T) {
 		t.Errorf("a client without a server: exit %d: %s", code, errs)
 	}
 	// The restarted server has the same state, and another protocol is refused.
-	var check localServerState
-	code, out, errs := dyad(t, dir, append([]string{"--json", "local", "server", "--check"}, serving...)...)
-	if err := json.Unmarshal([]byte(out), &check); err != nil || code != exitOK || check.State.Visits != users {
-		t.Fatalf("--check: exit %d, %v: %s", code, err, out+errs)
-	}
+	check := decoded[localServerState](t, dir, append([]string{"--json", "local", "server", "--check"}, serving...)...)
+	must.Equal(t, check.State.Visits, users, "--check: visits")
 	ends(t, dir, exitInput, "another protocol", append(append([]string{"local", "server", "--check"}, serving...),
 		"--epsilon", "0.5")...)
 	address, stop = localServer(t, dir, serving...)

@@ -54,8 +54,7 @@ func TestOnlineResumesWithoutSpendingTwice(t *testing.T) {
 		t.Errorf("the state: %v, %v", info, err)
 	}
 	spent := func() string {
-		out := mustRun(t, dir, "ledger", "show", "--json")
-		return out
+		return mustRun(t, dir, "ledger", "show", "--json")
 	}
 	before := spent()
 	old := must.Get(os.ReadFile("s"))(t)

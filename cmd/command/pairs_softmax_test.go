@@ -2,10 +2,9 @@ package command
 
 import (
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"dyad/algorithms"
+	"dyad/internal/must"
 	"dyad/internal/sizes"
 )
 
@@ -21,19 +20,7 @@ func TestSoftmaxRoad(t *testing.T) {
 	} {
 		dir := clinic(t, 200)
 		drawn := append([]string{"--density", "1", "--degree-cap", "4"}, flags...)
-		train := decoded[pairsTrainResult](t, dir, append([]string{"--json"},
-			tuplesTrain(append(drawn, "--out", "m.json")...)...)...)
-		if train.Run == "" || train.Spent.Runs != 1 || !strings.Contains(train.Report.Guarantee.Derivation, "batch-softmax") {
-			t.Errorf("%s: %+v", name, train)
-		}
-		plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema",
-			"patients.yaml"}, drawn...)...)
-		train.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
-		a := withoutRecipe(t, train.Report)
-		b := withoutRecipe(t, plan)
-		if a != b {
-			t.Errorf("%s: train says\n%s\nplan says\n%s", name, a, b)
-		}
+		must.Contain(t, tuplesPlanned(t, dir, drawn).Report.Guarantee.Derivation, "batch-softmax")
 		m, err := readModel(filepath.Join(dir, "m.json"))
 		if err != nil || m.Network == nil || m.Format != "dyad-model/2" || m.Network.Compare != "cosine" ||
 			m.PairLoss.Name != flags[1] || m.PairLoss.Temperature == 0 || (name == "mlp") != (len(m.Network.Hidden) == 1) {

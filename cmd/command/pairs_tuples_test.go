@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"math"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,20 @@ import (
 
 func tuplesTrain(more ...string) []string {
 	return append([]string{"pairs", "train", "--data", "patients.csv", "--schema", "patients.yaml"}, more...)
+}
+
+// tuplesPlanned trains m.json, which is charged once, and compares its report with the plan of these flags.
+func tuplesPlanned(t *testing.T, dir string, flags []string) pairsTrainResult {
+	t.Helper()
+	train := decoded[pairsTrainResult](t, dir, append(tuplesTrain(flags...), "--json", "--out", "m.json")...)
+	if train.Run == "" || train.Spent.Runs != 1 {
+		t.Errorf("%v: %+v", flags, train)
+	}
+	plan := decoded[algorithms.Report](t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema",
+		"patients.yaml"}, flags...)...)
+	train.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
+	must.Equal(t, withoutRecipe(t, train.Report), withoutRecipe(t, plan), "%v: train says", flags)
+	return train
 }
 
 // The plan needs no data and is the report of the run, which is charged once; the model
@@ -33,39 +46,21 @@ func TestTuplesRoad(t *testing.T) {
 			"--epochs", "10", "--delta", "0"},
 	} {
 		dir := clinic(t, 200)
-		code, out, errs := dyad(t, dir, append([]string{"--json"}, tuplesTrain(append(flags, "--out", "m.json")...)...)...)
-		var train pairsTrainResult
-		if err := json.Unmarshal([]byte(out), &train); code != exitOK || err != nil {
-			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
-		}
-		if train.Run == "" || train.Spent.Runs != 1 || train.Seconds != 0 || train.Guarantee.Unit != "one record" {
+		train := tuplesPlanned(t, dir, flags)
+		if train.Seconds != 0 || train.Guarantee.Unit != "one record" {
 			t.Errorf("%s: %+v", name, train)
-		}
-		code, out, errs = dyad(t, dir, append([]string{"--json", "pairs", "plan", "-n", "200", "--schema", "patients.yaml"},
-			flags...)...)
-		var plan algorithms.Report
-		if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil {
-			t.Fatalf("%s: exit %d, %v: %s", name, code, err, errs)
-		}
-		train.Report.Guarantee.Warnings, plan.Guarantee.Warnings = nil, nil
-		a := withoutRecipe(t, train.Report)
-		b := withoutRecipe(t, plan)
-		if a != b {
-			t.Errorf("%s: train says\n%s\nplan says\n%s", name, a, b)
 		}
 		// The unit is that of dyad train: both runs have one total.
 		ends(t, dir, exitOK, "2 runs", "train", "--data", "patients.csv", "--schema", "patients.yaml")
 		mustRun(t, dir, "transform", "m.json", "--data", "patients.csv", "--out", "z.csv")
-		code, out, errs = dyad(t, dir, "evaluate", "m.json", "--verbose", "--data", "patients.csv", "--neighbours",
-			"patients.csv", "--exact-figures")
+		r := ran(t, dir, "evaluate", "m.json", "--verbose", "--data", "patients.csv", "--neighbours", "patients.csv",
+			"--exact-figures").exits(exitOK).prints("5-NN")
 		word, _, _ := strings.Cut(name, " ")
 		if word == "all" {
 			word = "contrastive"
 		}
 		network := strings.HasPrefix(name, "mlp") // judged by neighbours alone
-		if code != exitOK || strings.Contains(out, "mean "+word+" loss of") == network || !strings.Contains(out, "5-NN") {
-			t.Errorf("%s: evaluate: exit %d: %s%s", name, code, out, errs)
-		}
+		r.contains(r.out, !network, []string{"mean " + word + " loss of"})
 	}
 }
 

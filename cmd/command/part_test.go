@@ -42,8 +42,7 @@ func TestMergedPartsPrintWhatOneRunPrints(t *testing.T) {
 	dir := t.TempDir()
 	output := func(args ...string) string {
 		t.Helper()
-		out := mustRun(t, dir, args...)
-		return out
+		return mustRun(t, dir, args...)
 	}
 	refused := func(want string, args ...string) {
 		t.Helper()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -216,17 +215,14 @@ func TestRowsOfPersonsDeclared(t *testing.T) {
 // stands next to: that of the training, of the held-out figures, and of both together.
 func TestRowsOfPersonsAddUp(t *testing.T) {
 	dir, _ := visits(t, func(int) int { return 2 }, mixedVisit)
-	code, out, errs := dyad(t, dir, "plan", "-n", "1500", "--schema", "rows.yaml", "--epsilon", "0.1", "--delta", "1e-5",
-		"--algorithm", "dpgdsc", "--holdout", "0.33333", "--holdout-epsilon", "1", "--json")
 	type planned struct{ Guarantee privacy.Guarantee }
 	var plan struct {
 		Training planned
 		HeldOut  planned            `json:"held_out"`
 		InAll    *privacy.Guarantee `json:"in_all"`
 	}
-	if err := json.Unmarshal([]byte(out), &plan); code != exitOK || err != nil || plan.InAll == nil {
-		t.Fatalf("exit %d, %v: %s%s", code, err, out, errs)
-	}
+	ran(t, dir, "plan", "-n", "1500", "--schema", "rows.yaml", "--epsilon", "0.1", "--delta", "1e-5", "--algorithm", "dpgdsc",
+		"--holdout", "0.33333", "--holdout-epsilon", "1", "--json").exits(exitOK).decode(&plan)
 	for name, g := range map[string]privacy.Guarantee{"training": plan.Training.Guarantee,
 		"held out": plan.HeldOut.Guarantee, "in all": *plan.InAll} {
 		mu := must.Get(privacy.GroupMu(g.Mu, 30))(t)
@@ -342,24 +338,36 @@ func TestFiguresOfPersonsAreSilent(t *testing.T) {
 	secret := regexp.MustCompile(`[A-Z2-7]{26}`)
 	for _, flags := range [][]string{nil, {"--delta", "0", "--mean-loss"},
 		{"--roc-thresholds=-0.1,0.1", "--holdout", "0.25"}} {
-		var first string
-		for name, w := range differentVisits {
-			dir, _ := visits(t, w.rows, w.row)
-			write(t, dir, "m.json", string(model))
-			code, out, errs := dyad(t, dir, slices.Concat([]string{"evaluate", "m.json", "--data", "visits.csv", "--epsilon",
-				"2"}, flags)...)
-			all := strings.ReplaceAll(secret.ReplaceAllString(fmt.Sprintf("exit %d\n%s%s", code, out, errs), "RUN"), dir, "DIR")
-			for _, m := range digitsOf {
-				all = m.ReplaceAllString(all, "FIGURES")
-			}
-			if code != exitOK || !strings.Contains(all, "FIGURES") {
-				t.Errorf("%v, %s: %s", flags, name, all)
-			}
-			if first == "" {
-				first = all
-			} else if all != first {
-				t.Errorf("%v: %q is told apart:\n%s", flags, name, firstDifference(first, all))
-			}
+		silentOnVisits(t, append([]string{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "2"}, flags...),
+			map[string]string{"m.json": string(model)}, "FIGURES", func(all string) string {
+				all = secret.ReplaceAllString(all, "RUN")
+				for _, m := range digitsOf {
+					all = m.ReplaceAllString(all, "FIGURES")
+				}
+				return all
+			})
+	}
+}
+
+// silentOnVisits runs a command on all differentVisits, next to other files. It prints the same texts, but for what
+// masked replaces by a mark.
+func silentOnVisits(t *testing.T, args []string, files map[string]string, mark string, masked func(string) string) {
+	t.Helper()
+	var first string
+	for name, w := range differentVisits {
+		dir, _ := visits(t, w.rows, w.row)
+		for file, text := range files {
+			write(t, dir, file, text)
+		}
+		code, out, errs := dyad(t, dir, args...)
+		all := strings.ReplaceAll(masked(fmt.Sprintf("exit %d\n%s%s", code, out, errs)), dir, "DIR")
+		if code != exitOK || !strings.Contains(all, mark) {
+			t.Errorf("%v, %s: %s", args, name, all)
+		}
+		if first == "" {
+			first = all
+		} else if all != first {
+			t.Errorf("%v: %q is told apart:\n%s", args, name, firstDifference(first, all))
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,10 +17,9 @@ func TestPredictProbabilities(t *testing.T) {
 		mustRun(t, dir, append(args, more...)...)
 	}
 	charged := must.Get(os.ReadFile(filepath.Join(dir, "l.jsonl")))(t)
-	code, out, errs := dyad(t, dir, "predict", "m.json", "--data", "patients.csv", "--probabilities", "--json")
-	var r predictResult
-	if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || len(r.Probabilities) != 2000 || r.Scores != nil {
-		t.Fatalf("exit %d, %v: %s%.200s", code, err, errs, out)
+	r := decoded[predictResult](t, dir, "predict", "m.json", "--data", "patients.csv", "--probabilities", "--json")
+	if len(r.Probabilities) != 2000 || r.Scores != nil {
+		t.Fatalf("%d probabilities and %d scores", len(r.Probabilities), len(r.Scores))
 	}
 	least, most := 1.0, 0.0
 	for _, p := range r.Probabilities {
@@ -42,14 +40,7 @@ func TestPredictProbabilities(t *testing.T) {
 	} {
 		ends(t, dir, exitInput, want, append([]string{"predict", "--probabilities"}, args...)...)
 	}
-	text := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
-	var raw map[string]any
-	must.Do(t, json.Unmarshal(text, &raw))
-	raw["log_odds"].(map[string]any)["slope"] = -1
-	delete(raw, "checksum") // as if an earlier version had written it
-	delete(raw, "plan")
-	text = must.Get(json.Marshal(raw))(t)
-	write(t, dir, "damaged.json", string(text))
+	damage(t, dir, "m.json", func(raw map[string]any) { raw["log_odds"].(map[string]any)["slope"] = -1 })
 	ends(t, dir, exitInput, "slope of at least 0", "predict", "damaged.json", "--data", "patients.csv")
 }
 

@@ -165,6 +165,17 @@ func mustRun(t *testing.T, dir string, args ...string) (stdout string) {
 	return r.out
 }
 
+// damage writes damaged.json, which is a model of an earlier version that was changed.
+func damage(t *testing.T, dir, model string, change func(raw map[string]any)) {
+	t.Helper()
+	var raw map[string]any
+	must.Do(t, json.Unmarshal([]byte(read(t, dir, model)), &raw))
+	change(raw)
+	delete(raw, "checksum") // as if an earlier version had written it
+	delete(raw, "plan")
+	write(t, dir, "damaged.json", string(must.Get(json.Marshal(raw))(t)))
+}
+
 // clinic writes patients.csv and a private patients.yaml into a new folder.
 func clinic(t *testing.T, n int) (dir string) {
 	t.Helper()

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -39,9 +38,9 @@ func TestSearchOfPersons(t *testing.T) {
 			t.Errorf("%s: exit %d: %s%s", road, code, text, errs)
 		}
 		var r searchResult
-		code, out, errs := dyad(t, dir, searchVisits("--road", road, "--holdout", "0.25", "--out", name, "--json")...)
-		if err := json.Unmarshal([]byte(out), &r); code != exitOK || err != nil || r.Guarantee.Unit != "one person" || r.Records != 30 || r.Heldout != 10 || (r.AUC != nil) != (road == "random-stopping") || told.MatchString(out) {
-			t.Errorf("%s: exit %d, %v: %s%s", road, code, err, out, errs)
+		out := ran(t, dir, searchVisits("--road", road, "--holdout", "0.25", "--out", name, "--json")...).exits(exitOK).decode(&r).out
+		if r.Guarantee.Unit != "one person" || r.Records != 30 || r.Heldout != 10 || (r.AUC != nil) != (road == "random-stopping") || told.MatchString(out) {
+			t.Errorf("%s: %s", road, out)
 		}
 		command := strings.Fields(strings.Replace(r.Command, "--epsilon E", "--epsilon 1", 1))
 		ran(t, dir, command[1:]...).exits(exitOK).prints("of 10 persons").lacks("this file")
@@ -72,21 +71,7 @@ func TestSearchOfPersons(t *testing.T) {
 func TestSearchOfPersonsIsSilent(t *testing.T) {
 	released := regexp.MustCompile(`(?m)^(winner  |            AUC ).*$|"(winner|released_auc|estimated_seconds)": [^\n]*\n|[A-Z2-7]{26}`)
 	for _, flags := range [][]string{{"--road", "random-stopping", "--runs", "3"}, {"--road", "compose", "--json"}} {
-		var first string
-		for name, w := range differentVisits {
-			dir, _ := visits(t, w.rows, w.row)
-			write(t, dir, "settings.yaml", personSettings)
-			code, out, errs := dyad(t, dir, searchVisits(flags...)...)
-			all := fmt.Sprintf("exit %d\n%s%s", code, out, errs)
-			all = strings.ReplaceAll(released.ReplaceAllString(all, "RELEASED"), dir, "DIR")
-			if code != exitOK || !strings.Contains(all, "RELEASED") {
-				t.Errorf("%v, %s: %s", flags, name, all)
-			}
-			if first == "" {
-				first = all
-			} else if all != first {
-				t.Errorf("%v: %q is told apart:\n%s", flags, name, firstDifference(first, all))
-			}
-		}
+		silentOnVisits(t, searchVisits(flags...), map[string]string{"settings.yaml": personSettings}, "RELEASED",
+			func(all string) string { return released.ReplaceAllString(all, "RELEASED") })
 	}
 }

@@ -85,10 +85,9 @@ func TestPredictPrintsClasses(t *testing.T) {
 			}
 		}
 	}
-	var r predictResult
-	out := mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--json")
-	if err := json.Unmarshal([]byte(out), &r); err != nil || len(r.Classes) != 200 || r.Threshold == nil {
-		t.Errorf("JSON: %+v, %v", r.Threshold, err)
+	r := decoded[predictResult](t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "0", "--json")
+	if len(r.Classes) != 200 || r.Threshold == nil {
+		t.Errorf("JSON: %+v", r.Threshold)
 	}
 	before := must.Get(os.ReadFile(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	for want, args := range map[string][]string{
