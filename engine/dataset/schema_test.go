@@ -18,7 +18,7 @@ func TestParseSchemaSyntax(t *testing.T) {
 		{"data_id: a\ndata_id: b\n", "line 2, position 1: "},
 		{"data_id: [\n", "line 1, position 10: "},
 		{"- a\n", "line 1, position 1: "},
-		{"data_id: a\nfeatures: 1.5\n", "line 2, position 11: features must be a whole number"},
+		{"data_id: a\nfeatures: 1.5\n", "line 2, position 11: features: want a whole number"},
 		{"data_id: a\npublic: maybe\n", "dataset: schema: line 2, position 9: public: want true or false, not a text"},
 		{"data_id: a\n---\ndata_id: b\n", "want one YAML document"},
 		{"", "schema is empty"},

@@ -183,53 +183,14 @@ func digest(text []byte) string {
 
 func parse(text []byte) (*Plan, error) {
 	body, err := strictyaml.Parse(text)
-	if err != nil {
-		return nil, syntax(err)
-	}
 	p := &Plan{body: body, digest: digest(text)}
-	whole := &wholeNumbers{}
-	if ast.Walk(whole, body); whole.err != nil {
-		return nil, whole.err
+	if err == nil {
+		err = strictyaml.Decode(body, p)
 	}
-	if err := strictyaml.Decode(body, p); err != nil {
-		return nil, syntax(err)
+	if err != nil {
+		return nil, errors.New(strictyaml.Describe(err))
 	}
 	return p, p.check()
-}
-
-// syntax keeps line and reason of an error of the YAML library.
-func syntax(err error) error {
-	var e yaml.Error
-	if errors.As(err, &e) && e.GetToken() != nil {
-		return fmt.Errorf("line %d: %s", e.GetToken().Position.Line, e.GetMessage())
-	}
-	return errors.New(strictyaml.Describe(err))
-}
-
-// wholeNumbers refuses fractions where a plan needs whole numbers, because the decoder would truncate them.
-type wholeNumbers struct{ err error }
-
-// Visit implements ast.Visitor.
-func (w *wholeNumbers) Visit(n ast.Node) ast.Visitor {
-	kv, ok := n.(*ast.MappingValueNode)
-	if !ok || w.err != nil {
-		return w
-	}
-	switch key := kv.Key.GetToken().Value; key {
-	case "options": // of algorithms, which know their kinds
-		return nil
-	case "splits", "noises", "neighbours", "records", "features", "seed", "n":
-		values := []ast.Node{kv.Value}
-		if list, ok := kv.Value.(*ast.SequenceNode); ok {
-			values = list.Values
-		}
-		for _, v := range values {
-			if _, whole := v.(*ast.IntegerNode); !whole {
-				w.err = fmt.Errorf("line %d: %s: want whole numbers", v.GetToken().Position.Line, key)
-			}
-		}
-	}
-	return w
 }
 
 // at returns an error with the line of a place in the plan, such as data[0].n.

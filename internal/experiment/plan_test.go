@@ -20,12 +20,12 @@ func TestWrongPlans(t *testing.T) {
 	good := strings.TrimPrefix(small, "\n")
 	must.Get(parse([]byte(good)))(t)
 	for _, c := range []struct{ old, now, want string }{
-		{"epsilon:", "epsilons:", `line 4: .*unknown field "epsilons"`},
-		{"seed: 5, n:", "sed: 5, n:", `line 2: .*unknown field "sed"`},
-		{"splits: 3", "splits: three", `line 6: splits: want whole numbers`},
-		{"splits: 3", "splits: 3.5", `line 6: splits: want whole numbers`},
-		{"[50, 120]", "[50, 1e2]", `line 2: n: want whole numbers`},
-		{"delta: 1e-5", "delta: !!float 1e-5", `line 5: tags are not supported`},
+		{"epsilon:", "epsilons:", `line 4, position 1: .*unknown field "epsilons"`},
+		{"seed: 5, n:", "sed: 5, n:", `line 2, .*unknown field "sed"`},
+		{"splits: 3", "splits: three", `line 6, position 9: splits: want a whole number, not a text`},
+		{"splits: 3", "splits: 3.5", `line 6, position 9: splits: want a whole number`},
+		{"[50, 120]", "[50, 15e-1]", `line 2, position \d+: n: want a whole number`},
+		{"delta: 1e-5", "delta: !!float 1e-5", `line 5, position 8: tags are not supported`},
 		{"splits: 3", "splits: 0", `line 6: splits is 0`},
 		{"noises: 2", "noises: -1", `line 7: noises is -1`},
 		{"[0.5, 2]", "[0.5, -2]", `line 4: .*epsilon`},
@@ -49,7 +49,7 @@ func TestWrongPlans(t *testing.T) {
 		{"works]}", "works], limit: soon}", `line 12: limit "soon"`},
 		{"splits: 3", "splits: 3\nreference: nobody", `line 7: reference "nobody" is not a method`},
 		{"splits: 3", "splits: 3\ntask: rank", `line 7: task "rank" is unknown`},
-		{"splits: 3", "splits: 3\nsplits: 4", `line 7: .*already defined`},
+		{"splits: 3", "splits: 3\nsplits: 4", `line 7, position 1: key "splits" is in line 6 already`},
 		{"epsilon: [0.5, 2]", "", `epsilon is empty`},
 	} {
 		text := strings.Replace(good, c.old, c.now, 1)

@@ -37,13 +37,9 @@ type Answer struct {
 // ParseAnswers parses a file of answers, which maps column names to Answer.
 func ParseAnswers(text []byte) (map[string]Answer, error) {
 	body, err := strictyaml.Parse(text)
-	if err == nil {
-		fix := &textFixer{}
-		ast.Walk(fix, body)
-		err = fix.err
-	}
 	var answers map[string]Answer
 	if err == nil {
+		ast.Walk(textFixer{}, body)
 		err = strictyaml.Decode(body, &answers)
 	}
 	if err != nil {

@@ -55,11 +55,7 @@ func ParseText(text []byte, unlabelled bool) (*Schema, error) {
 	if err != nil {
 		return nil, schemaError(err)
 	}
-	fix := &textFixer{}
-	ast.Walk(fix, body)
-	if fix.err != nil {
-		return nil, schemaError(fix.err)
-	}
+	ast.Walk(textFixer{}, body)
 	var s Schema
 	if err := strictyaml.Decode(body, &s); err != nil {
 		return nil, schemaError(err)
@@ -94,14 +90,13 @@ func schemaError(err error) error {
 var atKey = regexp.MustCompile(`^line \d+, position \d+: \w+: `)
 
 // textFixer restores the original text of values where the schema takes texts (`positive: +1`, `categories:
-// [007, no]`), because YAML would convert them. It refuses fractions where the schema takes a whole number,
-// because the decoder would truncate them.
-type textFixer struct{ err error }
+// [007, no]`), because YAML would convert them.
+type textFixer struct{}
 
 // Visit implements ast.Visitor.
-func (f *textFixer) Visit(n ast.Node) ast.Visitor {
+func (f textFixer) Visit(n ast.Node) ast.Visitor {
 	kv, ok := n.(*ast.MappingValueNode)
-	if !ok || f.err != nil || kv.Key == nil || kv.Key.GetToken() == nil {
+	if !ok || kv.Key == nil || kv.Key.GetToken() == nil {
 		return f
 	}
 	key := kv.Key.GetToken().Value
@@ -117,11 +112,6 @@ func (f *textFixer) Visit(n ast.Node) ast.Visitor {
 		}
 	case slices.Contains([]string{"categories", "values", "comment"}, key):
 		textsOf(kv.Value)
-	case slices.Contains([]string{"version", "features", "nonzeros", "position", "persons", "max_rows_per_person",
-		"rows_per_person", "choose_interactions"}, key):
-		if _, ok := kv.Value.(*ast.FloatNode); ok {
-			f.err = &yaml.SyntaxError{Message: key + " must be a whole number", Token: kv.Value.GetToken()}
-		}
 	}
 	return f
 }

@@ -5,13 +5,16 @@
 package strictyaml
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -81,9 +84,56 @@ func Read(f *os.File, err error) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 4*MaxBytes))
 }
 
-// Decode stores n in the value that v points to. A key without a field in v is an error.
+// Decode stores n in the value that v points to. A key without a field in v is an error, and so is a fraction for a
+// whole number, which the library would truncate.
 func Decode(n ast.Node, v any) error {
-	return guarded(func() error { return yaml.NodeToValue(n, v, yaml.Strict()) })
+	return guarded(func() error { return cmp.Or(whole(n, reflect.TypeOf(v)), yaml.NodeToValue(n, v, yaml.Strict())) })
+}
+
+// whole returns an error for a fraction in the place of a whole number of a type.
+func whole(n ast.Node, t reflect.Type) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch n := n.(type) {
+	case *ast.FloatNode, *ast.StringNode: // to the library, 15e-1 is a text
+		k, tk := t.Kind(), n.GetToken()
+		x, err := strconv.ParseFloat(tk.Value, 64)
+		_, float := n.(*ast.FloatNode)
+		if reflect.Int <= k && k <= reflect.Uintptr && (float || err == nil && x != math.Trunc(x)) {
+			return at(tk, keyOf(tk)+"want a whole number")
+		}
+	case *ast.SequenceNode:
+		for _, v := range n.Values {
+			if t.Kind() == reflect.Slice {
+				if err := whole(v, t.Elem()); err != nil {
+					return err
+				}
+			}
+		}
+	case *ast.MappingNode:
+		for _, v := range n.Values {
+			if err := whole(v, t); err != nil {
+				return err
+			}
+		}
+	case *ast.MappingValueNode:
+		if t.Kind() == reflect.Map {
+			return whole(n.Value, t.Elem())
+		}
+		for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
+			if keyFor(t.Field(i)) == n.Key.GetToken().Value {
+				return whole(n.Value, t.Field(i).Type)
+			}
+		}
+	}
+	return nil
+}
+
+// keyFor returns the key of a field.
+func keyFor(f reflect.StructField) string {
+	key, _, _ := strings.Cut(cmp.Or(f.Tag.Get("yaml"), f.Tag.Get("json")), ",")
+	return cmp.Or(key, strings.ToLower(f.Name))
 }
 
 // Describe returns the message of an error of this package or of the YAML library, with the line and the position in
@@ -223,8 +273,7 @@ func at(tk *token.Token, message string) error {
 	return &yaml.SyntaxError{Message: message, Token: tk}
 }
 
-// NearKey returns the result of Near if err is about a key that v and its parts do not have, or "". The keys are in the
-// json tags of the fields.
+// NearKey returns the result of Near if err is about a key that v and its parts do not have, or "".
 func NearKey(err error, v any) string {
 	var unknown *yaml.UnknownFieldError
 	if !errors.As(err, &unknown) {
@@ -243,8 +292,7 @@ func keysOf(t reflect.Type, seen map[reflect.Type]bool) (keys []string) {
 	}
 	seen[t] = true
 	for i := range t.NumField() {
-		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		keys = append(append(keys, name), keysOf(t.Field(i).Type, seen)...)
+		keys = append(append(keys, keyFor(t.Field(i))), keysOf(t.Field(i).Type, seen)...)
 	}
 	return keys
 }

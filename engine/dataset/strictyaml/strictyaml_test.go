@@ -43,6 +43,8 @@ func TestWrongKindsAreNamed(t *testing.T) {
 		"items:\n- columns: [1, two]\n":        "line 2, position 16: columns: want a whole number, not a text",
 		"items:\n- name: x\n  on: maybe\n":     "line 3, position 7: on: want true or false, not a text",
 		"items:\n- name: x\n  weight: heavy\n": "line 3, position 11: weight: want a number, not a text",
+		"items:\n- size: 2.5":                  "line 2, position 9: size: want a whole number",
+		"items:\n- columns: [1, 15e-1]\n":      "line 2, position 16: columns: want a whole number",
 		"items:\n- size: 99999999999999999999": "line 2, position 9: size: the number does not fit a whole number",
 		"items: []\nitems: []":                 "line 2, position 1: key \"items\" is in line 1 already",
 		"items: [":                             "line 1, position 8: sequence end token ']' not found",
