@@ -141,10 +141,11 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 			"choose another algorithm")
 	case moments:
 		own, err := NewLoss(square, nil, 0)
-		if _, wrong := o.Loss.Defined(); cmp.Or(err, wrong) != nil {
-			return nil, cmp.Or(err, wrong)
+		named, wrong := o.Loss.Defined()
+		if err = cmp.Or(err, wrong); err != nil {
+			return nil, err
 		}
-		if o.Loss.Named() && (o.Loss.Name != square || o.Loss.Clip != 0 ||
+		if o.Loss.Named() && (named.Name != square || o.Loss.Clip != 0 ||
 			o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
 			return nil, input.Errorf("dyad: moments minimises only the square loss; leave --loss and its " +
 				"parameters out, or choose moments-descent")

@@ -62,22 +62,16 @@ func (s Definition) Named() bool {
 	return s.Name != "" || s.Formula != "" || s.Params != nil || s.Clip != 0
 }
 
-// Defined returns the definition with its name and its formula filled in. A formula without a name is a custom loss.
-// Defined refuses a built-in name with another formula: a report would state one loss, and another would be trained.
+// Defined returns the definition with its name and its formula filled in. A formula without a name, or with the name of
+// a built-in loss that has another formula, is the custom loss of this formula.
 func (s Definition) Defined() (Definition, error) {
-	_, builtin := LibraryByName(s.Name)
-	switch {
-	case s.Formula == "":
+	if s.Formula == "" {
 		return Define(cmp.Or(s.Name, LogisticName), s.Params, s.Clip)
-	case !builtin:
-		s.Name = cmp.Or(s.Name, custom)
-		return s, nil
 	}
-	own, err := Define(s.Name, s.Params, s.Clip)
-	if err == nil && own.Formula != s.Formula {
-		err = lossError(" %s is built in with the formula %s; leave out the name or the formula", s.Name, own.Formula)
+	if l, builtin := LibraryByName(s.Name); s.Name == "" || builtin && l.Text != s.Formula {
+		s.Name = custom
 	}
-	return s, err
+	return s, nil
 }
 
 // Scalar returns phi.

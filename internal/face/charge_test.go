@@ -56,10 +56,7 @@ func TestPublicFaultsCostNothing(t *testing.T) {
 		_, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1, Algorithm: m})
 		return err
 	}
-	loss := func(l dyad.Loss, network *dyad.Network) error {
-		_, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1, Loss: l, Network: network, Algorithm: algorithms.GradientPerturbation{}})
-		return err
-	}
+	square := dyad.Options{Epsilon: 1, Algorithm: algorithms.Moments{}, Loss: dyad.Loss{Name: "square", Formula: "exp(-u)"}}
 	own := dyad.FigureData{Data: data}
 	for _, c := range []struct {
 		what string
@@ -82,12 +79,11 @@ func TestPublicFaultsCostNothing(t *testing.T) {
 		{"a page with control characters", train(dyad.Run{Approved: "a\x00"}), "approved"},
 		{"an id that a model cannot have", train(dyad.Run{ID: "a b"}), "run"},
 		{"a year that JSON has not", train(dyad.Run{Created: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)}), "year"},
+		{"moments with another formula", second(dyad.Plan(data.Shape(), square)), "only the square loss"},
 		{"blocks of fewer features", moments(algorithms.Moments{Blocks: []int{3}}), "add up to 12"},
 		{"a block of -3", moments(algorithms.Moments{Blocks: []int{-3, 15}}), "add up to 12"},
 		{"lines without blocks", moments(algorithms.Moments{Lines: make([]float64, 12)}), "lines need blocks"},
 		{"lines of zeros", moments(algorithms.Moments{Blocks: []int{12}, Lines: make([]float64, 12)}), "other than 0"},
-		{"a built-in name with another formula", loss(dyad.Loss{Name: "logistic", Formula: "exp(-u)"}, nil), "is built in"},
-		{"that of a network", loss(dyad.Loss{Name: "logistic", Formula: "exp(-u)"}, &dyad.Network{}), "is built in"},
 		{"a network for a stream", second(dyad.Options{Epsilon: 1, Network: &dyad.Network{}}.PlanStream(data.Shape(),
 			algorithms.DefaultStream(algorithms.Certified), algorithms.StreamOptions{})), "Options.Network"},
 		{"softplus of users", second(dyad.PlanStudy(data.Shape(), dyad.StudyOptions{Method: "prestige",
@@ -100,10 +96,11 @@ func TestPublicFaultsCostNothing(t *testing.T) {
 	if charged, _ := charges(t, book); charged != 0 {
 		t.Errorf("%d charges", charged)
 	}
-	// Control: the models of a choice need no names, and a formula without a name is the loss.
+	// Control: the models of a choice need no names. A formula is the loss, whatever the name.
 	must.Get(dyad.PlanSearch(data.Shape(), dyad.SearchOptions{Models: []*dyad.Model{model, model}, Epsilon: 1}))(t)
-	for _, network := range []*dyad.Network{nil, {}} {
-		p := must.Get(dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1, Loss: dyad.Loss{Formula: "exp(-u)"}, Network: network,
+	for i, network := range []*dyad.Network{nil, {}, nil, {}} {
+		l := dyad.Loss{Name: []string{"", "logistic"}[i/2], Formula: "exp(-u)"}
+		p := must.Get(dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1, Loss: l, Network: network,
 			Algorithm: algorithms.GradientPerturbation{}}))(t)
 		if stated := p.Spec.Kernel.Problem().Loss.Definition(); p.Loss.Name != "custom" || !strings.Contains(stated, "exp(-u)") || strings.Contains(stated, "log1p") {
 			t.Errorf("%+v is trained as %s", p.Loss, stated)
