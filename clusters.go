@@ -176,7 +176,7 @@ type Clusters struct {
 	Plan      json.RawMessage   `json:"plan,omitempty"`    // algorithms.Plan.Record of a charged run
 	Options   map[string]any    `json:"options,omitempty"` // options of the command, if it had a file of options; nothing reads them
 	Guarantee privacy.Guarantee `json:"guarantee"`
-	read      checker.Passing
+	verdict   checker.Later
 }
 
 // Clustered holds clusters and the outcome of their run.
@@ -194,6 +194,11 @@ func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error
 			"differ; plan with Data.Shape", c.Plan.Options.Records, c.features)
 	case o.Team != nil:
 		return nil, input.Errorf("dyad: clusters are computed by one process in this version; leave the team out")
+	}
+	if c.metric != nil {
+		if _, err := d.as(c.metric.Encoder); err != nil {
+			return nil, err
+		}
 	}
 	found, end, err := kind[*Clusters]{
 		of: d.Source(), fresh: true, text: (*Clusters).size, load: LoadClusters,
@@ -244,15 +249,15 @@ func (c *Clusters) size() (text []byte, most int, err error) {
 
 // LoadClusters reads and checks a file of clusters.
 func LoadClusters(path string) (*Clusters, error) {
-	c := &Clusters{}
-	err := files.ReadChecked(path, "file of clusters", c, &c.read, func(seal *files.Seal) error {
+	c, text := &Clusters{}, checker.Passing{}
+	err := files.ReadChecked(path, "file of clusters", c, &text, func(seal *files.Seal) error {
 		switch {
 		case c.Format != clustersFormat:
 			return fmt.Errorf("has format %q, but this program reads clusters of format %q", c.Format, clustersFormat)
 		case !seal.Present() || !seal.Intact(c.Plan != nil):
 			return files.ErrChanged
 		}
-		c.read.Plan = c.Plan
+		text.Plan, c.verdict = c.Plan, text.Later()
 		return files.Damaged(c.complete())
 	})
 	if err != nil {

@@ -39,7 +39,7 @@
 package dyad
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -181,6 +181,14 @@ func (d *Data) with(r *engine.Records) *Data {
 	return &out
 }
 
+// as returns d as the encoder of a model encodes it, and refuses data whose features are others.
+func (d *Data) as(model *dataset.Encoder) (*Data, error) {
+	out := *d
+	var err error
+	out.Records, err = d.encoder.Records(d.Records, model)
+	return &out, input.As(err)
+}
+
 // of returns the given rows of data with groups or persons, in the given order.
 func (d *Data) of(rows []int, group func(row int) int) *Data {
 	out := d.with(d.Records.UnitSubset(rows))
@@ -277,30 +285,11 @@ const (
 // checker.NotChecked. A model of public data makes no claim and is not checked. If the model was not read from a file,
 // its Text is checked.
 func (m *Model) Verdict() checker.Verdict {
-	if m.read == nil {
-		m.read = &origin{}
-	}
-	return verdict(&m.read.text, m.Text, m.Guarantee, m.Plan)
+	return cmp.Or(m.read, &origin{}).verdict.Of(m.Guarantee.Kind == privacy.Public, m.Text, m.Plan)
 }
 
 // Verdict returns the checker's verdict on the file of the clusters, as Model.Verdict does for models.
 func (c *Clusters) Verdict() checker.Verdict {
-	return verdict(&c.read, func() ([]byte, error) { text, _, err := c.size(); return text, err }, c.Guarantee, c.Plan)
-}
-
-// verdict evaluates the text of the file that was read, or the text that the function returns if no file was read.
-func verdict(read *checker.Passing, text func() ([]byte, error), g privacy.Guarantee,
-	plan json.RawMessage) checker.Verdict {
-	if g.Kind == privacy.Public {
-		return checker.Verdict{Verdict: checker.NotCovered, Why: "its data were declared public"}
-	}
-	if read.Empty() {
-		t, err := text()
-		if err != nil {
-			return checker.Verdict{Verdict: checker.Refused, Why: err.Error()}
-		}
-		read.Write(t) // to memory
-		read.Plan = plan
-	}
-	return read.Verdict()
+	text := func() ([]byte, error) { text, _, err := c.size(); return text, err }
+	return c.verdict.Of(c.Guarantee.Kind == privacy.Public, text, c.Plan)
 }

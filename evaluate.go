@@ -35,10 +35,11 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 		return nil, err
 	}
 	loss, err := m.loss()
-	r, wrong := d.encoder.Records(d.Records, m.Encoder)
+	d, wrong := d.as(m.Encoder)
 	if err = errors.Join(err, wrong); err != nil {
 		return nil, err
 	}
+	r := d.Records
 	e := &metrics.Evaluation{Task: m.Task, Records: r.Units(), Guarantee: notCovered}
 	seen, linear, err := m.embedded(r)
 	if err != nil {
@@ -154,9 +155,11 @@ type Influences = influence.Influences
 // evaluates n^2 pair losses, and n^2 more for every record that is checked.
 func (m *Model) Influence(ctx context.Context, d *Data, o InfluenceOptions) (*Influences, error) {
 	o.L2, o.Rays, o.On = cmp.Or(o.L2, 0.01), cmp.Or(o.Rays, 20), cmp.Or(o.On, d)
-	for _, d := range []*Data{d, o.On} {
-		if err := (input.Needs{Labels: "influence needs labels; read the data with Open",
-			Ungrouped: "influence needs pairs of all records, but these data have query groups"}).Of(d.lacks()); err != nil {
+	for _, of := range []**Data{&d, &o.On} {
+		var wrong error
+		*of, wrong = (*of).as(m.Encoder)
+		if err := cmp.Or((input.Needs{Labels: "influence needs labels; read the data with Open",
+			Ungrouped: "influence needs pairs of all records, but these data have query groups"}).Of((*of).lacks()), wrong); err != nil {
 			return nil, err
 		}
 	}

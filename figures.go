@@ -31,7 +31,7 @@ type FigureOptions struct {
 	Threshold  float64
 	// Aim chooses a threshold among the operating points, at no further charge. A nil Aim chooses no threshold.
 	Aim        *evaluate.Aim
-	Confidence float64 // level of the confidence intervals; 0 means 0.95
+	Confidence float64 `within:"(0,1)" called:"confidence"` // level of the confidence intervals; 0 means 0.95
 	// If MeanLoss is true, the mean loss over pairs of a positive and a negative record is released, too. Each
 	// loss is clipped to LossRange, which holds the lower and the upper limit. A nil LossRange means 0 to twice
 	// the loss of equal scores.
@@ -114,7 +114,8 @@ func (m judged) identity() string {
 // PlanFigures plans the private evaluation of a model on records of shape s. It reads no data and makes no charge. The
 // releases and their cost do not depend on the weights.
 func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
-	if err := o.check(s.Groups != nil, s.graded()); err != nil {
+	o.Confidence = cmp.Or(o.Confidence, 0.95)
+	if err := cmp.Or(o.check(s.Groups != nil, s.graded()), prefixed(input.As(input.Ranges(o))), input.As(o.Aim.Validate())); err != nil {
 		return nil, err
 	}
 	m, err := o.Model.judged()
@@ -150,7 +151,6 @@ func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 	if err != nil {
 		return nil, input.As(err)
 	}
-	o.Confidence = cmp.Or(o.Confidence, 0.95)
 	return &FigurePlan{Plan: p, options: o, model: m}, nil
 }
 
@@ -257,7 +257,8 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 // cannot use the metric or the reference. Without this check, the classifiers would fail after the charge.
 func (p *FigurePlan) Fits(d FigureData) error {
 	m, o := p.model, p.options
-	if err := evaluated.Of(d.lacks()); err != nil {
+	_, wrong := p.encoded(d)
+	if err := cmp.Or(evaluated.Of(d.lacks()), wrong); err != nil {
 		return err
 	}
 	switch got := d.Shape(); {
@@ -286,6 +287,16 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	return input.As(err)
 }
 
+// encoded returns the records as the models encode them.
+func (p *FigurePlan) encoded(d FigureData) (_ FigureData, err error) {
+	for data, m := range map[**Data]*Model{&d.Data: p.model.Model, &d.Reference: p.model.Model, &d.Compared: p.options.Compare} {
+		if *data != nil && m != nil && err == nil {
+			*data, err = (*data).as(m.Encoder)
+		}
+	}
+	return d, err
+}
+
 // Run releases the figures. The charge, the release, the files and the errors are as in Training.Run, except that a
 // resumed run starts again from the beginning. Run refuses a reference that the ledger records as private. If the
 // ledger shows that the model was trained on these records, Run calls Run.Note with a warning that the figures may be
@@ -309,7 +320,7 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 	}
 	public := o.Public || of.Public
 	f, end, err := kind[*PrivateFigures]{
-		of: of, fresh: true, text: func(f *PrivateFigures) ([]byte, int, error) { return reported(f) },
+		of: of, fresh: true, text: func(f *PrivateFigures) ([]byte, int, error) { return files.SealedReport(f) },
 		load: func(file string) (*PrivateFigures, error) { return LoadFigures(file, p.model.Model) },
 		made: func(o Run, r *algorithms.Result) (*PrivateFigures, error) {
 			f := &PrivateFigures{
@@ -337,16 +348,6 @@ func (p *FigurePlan) Run(ctx context.Context, d FigureData, o Run) (*PrivateFigu
 	}
 	f.Out = end.File
 	return f, err
-}
-
-// reportBytes is the size that is reserved for every report of an evaluation or a curve, so that whether it can be
-// stored does not depend on its numbers.
-const reportBytes = 2 << 20
-
-// reported returns the content of a report and its size, for Run.Keep.
-func reported(v any) ([]byte, int, error) {
-	text, err := files.Sealed(v)
-	return text, max(len(text), reportBytes), err
 }
 
 // checkReference refuses a reference that the ledger records as private: the classifier would contain its records,
@@ -419,6 +420,9 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 
 // data computes what the model predicts for each record: a function of the record and of released numbers.
 func (p *FigurePlan) data(ctx context.Context, d FigureData) (out evaluate.Data, err error) {
+	if d, err = p.encoded(d); err != nil {
+		return out, err
+	}
 	m, labels, raw := p.model, d.Records.Labels(), d.Records
 	out.First = raw.FirstRows()
 	seen := raw

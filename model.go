@@ -130,8 +130,8 @@ func (m *Model) Save(path string) error {
 
 // origin is the file that a model was read from.
 type origin struct {
-	sum  string // the checksum of the file, "" without one
-	text checker.Passing
+	sum     string // the checksum of the file, "" without one
+	verdict checker.Later
 }
 
 // loss returns the pair loss that the model was trained with.
@@ -156,7 +156,7 @@ func Load(path string) (*Model, error) {
 	m, text := &Model{}, checker.Passing{}
 	err := files.ReadChecked(path, "model", m, &text, func(seal *files.Seal) error {
 		text.Plan = m.Plan
-		m.read = &origin{sum: seal.Sum(), text: text}
+		m.read = &origin{sum: seal.Sum(), verdict: text.Later()}
 		switch {
 		case !seal.Intact(m.Plan != nil):
 			return files.ErrChanged

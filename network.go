@@ -152,10 +152,11 @@ func (n Network) start(m embedding.Model) []float64 {
 // loss returns the pair loss of a filled network.
 func (n Network) loss(of Loss) (l embedding.Loss, err error) {
 	var phi engine.Scalar = engine.Logistic{}
-	if n.Compare != embedding.ByContrastive && (of.Name != "" && of.Name != logistic || of.Clip != 0) {
-		if phi, err = of.Scalar(); err != nil {
-			return l, err
-		}
+	if of, err = of.Defined(); err == nil && n.Compare != embedding.ByContrastive && (of.Name != logistic || of.Clip != 0) {
+		phi, err = of.Scalar()
+	}
+	if err != nil {
+		return l, err
 	}
 	model, err := n.model()
 	if err != nil {

@@ -141,10 +141,11 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 			"choose another algorithm")
 	case moments:
 		own, err := NewLoss(square, nil, 0)
-		if err != nil {
+		named, wrong := o.Loss.Defined()
+		if err = cmp.Or(err, wrong); err != nil {
 			return nil, err
 		}
-		if o.Loss.Named() && (o.Loss.Name != square || o.Loss.Clip != 0 ||
+		if o.Loss.Named() && (named.Name != square || o.Loss.Clip != 0 ||
 			o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
 			return nil, input.Errorf("dyad: moments minimises only the square loss; leave --loss and its " +
 				"parameters out, or choose moments-descent")
@@ -230,11 +231,12 @@ func (o Options) Spec(s Shape) (algorithms.Spec, error) {
 	return spec, input.As(err)
 }
 
-// PlanStream plans an online algorithm on at most s.Records records. If Radius is 0, the papers' radius 1 applies.
-// online.Open runs the stream: it charges as other runs do, and releases at every update instead of once.
+// PlanStream plans an online algorithm on at most s.Records records. If Radius is 0, the papers' radius 1 applies. The
+// model is linear. Algorithm, Assert and the horizon of with are not used: a and s.Records replace them. online.Open runs the stream: it charges as other runs do, and releases at every update instead of once.
 func (o Options) PlanStream(s Shape, a algorithms.Stream, with algorithms.StreamOptions) (*algorithms.Plan, error) {
+	needs := input.Needs{Linear: "a stream trains a linear model; leave Options.Network out"}
 	loss, err := o.Loss.Of(cmp.Or(o.Task, AUC))
-	if err != nil {
+	if err = cmp.Or(needs.Of(input.Lacks{Linear: o.Network != nil}), err); err != nil {
 		return nil, err
 	}
 	problem := engine.Problem{N: 2, D: s.Features, Bounds: engine.UnitBounds(), Loss: loss,

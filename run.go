@@ -15,6 +15,7 @@ import (
 	"dyad/internal/files"
 	"dyad/internal/input"
 	"dyad/internal/tasks"
+	"dyad/internal/texts"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -220,8 +221,9 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	case !p.Public:
 		p.Ledger, inputs = o.Ledger, append([]string{o.Ledger.Path()}, inputs...)
 	}
+	says := Model{Run: o.ID, Approved: o.Approved, Created: o.Created, Options: o.Options}
 	out, err := o.output(inputs...)
-	if err != nil {
+	if err = cmp.Or(err, input.As(prefixed(texts.Check(says)))); err != nil {
 		return nil, "", err
 	}
 	unchanged := of.unchanged

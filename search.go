@@ -35,7 +35,7 @@ type Setting struct {
 type SearchOptions struct {
 	Settings []Setting // settings to be trained
 	Models   []*Model  // models that are public or were released
-	// ModelNames are the names of Models in reports.
+	// ModelNames are the names of Models in reports; a missing name is "model 1", "model 2", ...
 	ModelNames []string
 	Epsilon    float64
 	Delta      *float64    // nil is privacy.DefaultDelta
@@ -74,6 +74,10 @@ func PlanSearch(shape Shape, o SearchOptions) (*Search, error) {
 		}})
 	}
 	for i, m := range o.Models {
+		if i == len(o.ModelNames) {
+			o.ModelNames = append(slices.Clip(o.ModelNames), fmt.Sprint("model ", i+1))
+			s.options.ModelNames = o.ModelNames
+		}
 		if err := scoring(m.Task, m.Network); err != nil {
 			return nil, err
 		}
@@ -169,7 +173,8 @@ type Chosen struct {
 // in the encoding of its candidate. The charge, the release, the files and the errors are as in Training.Run, except
 // that a resumed run starts again, because a checkpoint would hold numbers that must stay secret even from its owner.
 func (s *Search) Run(ctx context.Context, data []*Data, o Run) (*Chosen, error) {
-	if err := s.fits(data); err != nil {
+	data, err := s.fits(data)
+	if err != nil {
 		return nil, err
 	}
 	o.Progress = nil
@@ -215,26 +220,26 @@ func (s *Search) name(i int) string {
 	return s.options.ModelNames[i]
 }
 
-func (s *Search) fits(data []*Data) error {
+// fits returns the data as the candidates encode them, or an error if they are not the data of the plan.
+func (s *Search) fits(data []*Data) (as []*Data, err error) {
 	if want := len(s.options.Settings) + len(s.options.Models); len(data) != want {
-		return input.Errorf("dyad: %d data for a search among %d candidates", len(data), want)
+		return nil, input.Errorf("dyad: %d data for a search among %d candidates", len(data), want)
 	}
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
 			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
-				return input.Errorf("dyad: the data lack labels, or their size differs from the size in the plan "+
+				return nil, input.Errorf("dyad: the data lack labels, or their size differs from the size in the plan "+
 					"(Records %d, PersonRows %d); plan with Data.Shape", want.Records, want.PersonRows)
 			}
-			continue
+			if d, err = d.as(s.options.Models[i].Encoder); err != nil {
+				return nil, err
+			}
+		} else if err = cmp.Or(s.training(i).fits(d), prefixed(memory.Check(s.training(i).Coordinates(), 0))); err != nil {
+			return nil, err
 		}
-		if err := s.training(i).fits(d); err != nil {
-			return err
-		}
-		if err := memory.Check(s.training(i).Coordinates(), 0); err != nil {
-			return prefixed(err)
-		}
+		as = append(as, d)
 	}
-	return nil
+	return as, nil
 }
 
 // records returns what the job of a search needs of the data.
@@ -276,6 +281,7 @@ func (s *Search) model(data []*Data, f search.Found, r *algorithms.Result, o Run
 	m.Loss, m.Report, m.Plan = &s.training(i).Loss, report, r.Record
 	m.Format, m.Version, m.Created, m.DataID, m.Run = modelFormat, Version, o.Created.UTC().Truncate(time.Second),
 		cmp.Or(o.DataID, d.Source().DataID), r.Run
+	m.Options, m.Approved = o.Options, o.Approved
 	return m
 }
 
@@ -312,7 +318,7 @@ type CurveOptions struct {
 	Splits, Draws int // numbers of splits of the records, and of noise draws for each split; 0 means 1
 	// HeldEpsilon is the epsilon of the figures of every run. It is spent in addition to the epsilon of the training.
 	HeldEpsilon float64
-	Confidence  float64 // level of the confidence intervals; 0 means 0.95
+	Confidence  float64 `within:"(0,1)" called:"confidence"` // level of the confidence intervals; 0 means 0.95
 	// Names are the names of the data and of the ledger in the file.
 	Names struct{ Data, Ledger string }
 }
@@ -331,7 +337,8 @@ func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
 		"(dyad data synth --visits)"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
-	if err := wholeRecords("a curve", s); err != nil {
+	o.Confidence = cmp.Or(o.Confidence, 0.95)
+	if err := cmp.Or(wholeRecords("a curve", s), prefixed(input.As(input.Ranges(o)))); err != nil {
 		return nil, err
 	}
 	var names []string
@@ -368,7 +375,6 @@ func PlanCurve(s Shape, o CurveOptions) (*Curve, error) {
 		}
 	}
 	p, err := curve.New(c)
-	o.Confidence = cmp.Or(o.Confidence, 0.95)
 	return &Curve{Plan: p, shape: s, options: o}, input.As(err)
 }
 
@@ -394,7 +400,7 @@ func (c *Curve) Run(ctx context.Context, d *Data, o Run) (*curve.Released, error
 	of := d.Source()
 	r, end, err := kind[*curve.Released]{
 		of: of, fresh: true,
-		text: func(r *curve.Released) ([]byte, int, error) { return reported(r) },
+		text: func(r *curve.Released) ([]byte, int, error) { return files.SealedReport(r) },
 		load: func(file string) (*curve.Released, error) {
 			r := &curve.Released{}
 			seal, err := files.ReadSealed(file, r)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"dyad/algorithms"
@@ -56,6 +57,7 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 	}
 	algorithm := t.algorithm
 	if moments, ok := algorithm.(algorithms.Moments); ok {
+		moments.Blocks, moments.Lines = nil, nil // of the encoder: a model file has no other blocks
 		if moments.LogOdds = t.Plan.Moments().Second != engine.NoSecond && t.Plan.Moments().Group == 0 &&
 			!d.graded; d.encoder.IsCurved() {
 			moments.Blocks, moments.Lines = d.encoder.Blocks(), d.encoder.Lines()
@@ -200,8 +202,10 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)
 	case o.KWIKRatio != 0 || p.Radius != 0 || p.L2 != 0:
 		return nil, input.Errorf("dyad: --model mlp takes no --radius, --l2 or --kwik-ratio; use --gain and --step-size")
-	case len(n.Hidden) != 1:
-		return nil, input.Errorf("dyad: a network of users has one hidden layer, not %d", len(n.Hidden))
+	case len(n.Hidden) != 1 ||
+		!reflect.DeepEqual(*n, Network{Hidden: n.Hidden, Clip: n.Clip, Gain: n.Gain, Seed: n.Seed}):
+		return nil, input.Errorf("dyad: a network of users has one hidden layer of tanh units; set only its fields " +
+			"Hidden, Clip, Gain and Seed")
 	default:
 		p.Network = &local.Network{Hidden: n.Hidden[0], Clip: n.Clip, Gain: n.Gain, Seed: n.Seed, Rate: o.Rate}
 	}
@@ -217,20 +221,6 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 		err = local.CheckChoice(p, o.Candidates, o.Folds, s.Records)
 	}
 	return t, input.As(err)
-}
-
-// OfUsers returns g, the guarantee of a run on private data, with the assumption and warnings that follow from the
-// schema. A message is private for every fixed schema. But if the ranges of the schema came from records, the schema
-// itself is a release without noise.
-func (s Shape) OfUsers(g privacy.Guarantee) privacy.Guarantee {
-	if g.Kind == privacy.None {
-		return g
-	}
-	if s.SelectedByLabel {
-		g.Assumptions = append(slices.Clone(g.Assumptions), algorithms.SelectedByLabel)
-	}
-	g.Warnings = append(slices.Clone(g.Warnings), s.Ranges()...)
-	return g
 }
 
 // Network returns the network of the protocol in the form of a model file, or nil for a linear model.

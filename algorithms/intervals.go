@@ -3,6 +3,7 @@ package algorithms
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"dyad/engine"
 )
@@ -49,9 +50,21 @@ func (m *MomentsPlan) weightErrors(f momentsFit, share, offset, scale float64) [
 
 const mostError = 1e300
 
-// checkIntervals returns an error with the reason if the weights have no intervals.
-func (a Moments) checkIntervals(second engine.SecondMoments, steps int) error {
+// checkAppended returns an error with the reason if a number that a appends to d weights cannot be computed.
+func (a Moments) checkAppended(second engine.SecondMoments, steps, d int) error {
+	at, lines, left := 0, a.Lines, d
+	for ; at < len(a.Blocks) && a.Blocks[at] > 0 && a.Blocks[at] <= left; at++ {
+		if left -= a.Blocks[at]; len(a.Lines) == d {
+			if !slices.ContainsFunc(lines[:a.Blocks[at]], func(x float64) bool { return x != 0 }) {
+				break
+			}
+			lines = lines[a.Blocks[at]:]
+		}
+	}
 	switch {
+	case at < len(a.Blocks) || a.Blocks != nil && left != 0 || a.Lines != nil && (a.Blocks == nil || len(a.Lines) != d):
+		return fmt.Errorf("blocks need sizes of at least 1 that add up to %d features; lines need blocks, %d numbers, and in "+
+			"each block a number other than 0", d, d)
 	case !a.Intervals:
 		return nil
 	case steps > 0:

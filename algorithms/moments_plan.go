@@ -244,7 +244,7 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 		return bad("a ridge or an L2 term needs released second moments; choose diagonal or full, or leave ridge " +
 			"and L2 term out")
 	}
-	if err := a.checkIntervals(c.Kind, a.Steps); err != nil {
+	if err := a.checkAppended(c.Kind, a.Steps, problem.D); err != nil {
 		return bad("%w", err)
 	}
 	if a.Balance > 0 {

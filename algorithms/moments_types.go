@@ -64,7 +64,7 @@ type Moments struct {
 	// Blocks holds the sizes of blocks of neighbouring features, such as the features of one curve. The sizes add up
 	// to d. The covariance of the noise of the weights in each block is appended to the weights (and errors). A block
 	// of k features has k(k+1)/2 numbers, the lower triangle by rows, computed from the released values. A nil Blocks
-	// appends nothing. See docs/theory.md#curve-bands.
+	// appends nothing. Trainings of package dyad replace Blocks and Lines by those of the schema. See docs/theory.md#curve-bands.
 	Blocks []int
 	// Lines holds d numbers. In each block, the features times their numbers add up to a straight line, and at
 	// least one of the numbers is not 0. The part of the model that no line explains is then shrunk according to

@@ -186,6 +186,20 @@ func (p Provenance) Qualify(g *privacy.Guarantee) {
 	g.Warnings = append(g.Warnings, p.Ranges()...)
 }
 
+// OfUsers returns g, the guarantee of a run on private data, with the assumption and warnings that follow from the
+// schema. A message is private for every fixed schema. But if the ranges of the schema came from records, the schema
+// itself is a release without noise.
+func (p Provenance) OfUsers(g privacy.Guarantee) privacy.Guarantee {
+	if g.Kind == privacy.None {
+		return g
+	}
+	if p.SelectedByLabel {
+		g.Assumptions = append(slices.Clone(g.Assumptions), SelectedByLabel)
+	}
+	g.Warnings = append(slices.Clone(g.Warnings), p.Ranges()...)
+	return g
+}
+
 // Ranges returns the warning about the origin of the bounds, or nil if there is none.
 func (p Provenance) Ranges() []string {
 	switch {

@@ -26,6 +26,9 @@ const TaskAUC, TaskMetric = "auc", "metric"
 // LogisticName is the name of the loss of a Definition without a name.
 const LogisticName = "logistic"
 
+// custom is the name of a loss that is a formula.
+const custom = "custom"
+
 // lossName matches the name of a loss. Any other text is a formula.
 var lossName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(-[A-Za-z][A-Za-z0-9]*)*$`)
 
@@ -49,20 +52,26 @@ func Define(text string, params map[string]float64, clip float64) (Definition, e
 		return s, lossError(" %q is neither a built-in loss (%s) nor a formula in u", text,
 			strings.Join(names, ", "))
 	}
-	s.Name, s.Formula = "custom", text
+	s.Name, s.Formula = custom, text
 	_, err := s.Scalar()
 	return s, err
 }
 
 // Named reports whether the caller chose a loss.
-func (s Definition) Named() bool { return s.Name != "" || s.Params != nil || s.Clip != 0 }
+func (s Definition) Named() bool {
+	return s.Name != "" || s.Formula != "" || s.Params != nil || s.Clip != 0
+}
 
-// Defined returns the definition with its formula filled in.
+// Defined returns the definition with its name and its formula filled in. A formula without a name, or with the name of
+// a built-in loss that has another formula, is the custom loss of this formula.
 func (s Definition) Defined() (Definition, error) {
-	if s.Formula != "" {
-		return s, nil
+	if s.Formula == "" {
+		return Define(cmp.Or(s.Name, LogisticName), s.Params, s.Clip)
 	}
-	return Define(cmp.Or(s.Name, LogisticName), s.Params, s.Clip)
+	if l, builtin := LibraryByName(s.Name); s.Name == "" || builtin && l.Text != s.Formula {
+		s.Name = custom
+	}
+	return s, nil
 }
 
 // Scalar returns phi.
@@ -85,7 +94,11 @@ func (s Definition) Of(task string) (Loss, error) {
 	if task != TaskAUC && task != TaskMetric {
 		return nil, input.Errorf("engine: the task %q is unknown; the task must be %q or %q", task, TaskAUC, TaskMetric)
 	}
-	switch own := (s.Name == LogisticName || s.Name == "") && s.Clip == 0; {
+	s, err := s.Defined()
+	if err != nil {
+		return nil, err
+	}
+	switch own := s.Name == LogisticName && s.Clip == 0; {
 	case own && task == TaskAUC:
 		return Logistic{}, nil
 	case own:

@@ -19,8 +19,11 @@ const (
 	Specificity = "specificity" // the largest sensitivity among the points with enough specificity
 )
 
-// Validate returns an error for an unknown aim, or for an AtLeast that does not fit the aim.
-func (a Aim) Validate() error {
+// Validate returns an error for an unknown aim, or for an AtLeast that does not fit the aim. A nil Aim is valid.
+func (a *Aim) Validate() error {
+	if a == nil {
+		return nil
+	}
 	switch a.Name {
 	case Balanced, Accuracy:
 		if a.AtLeast != 0 {

@@ -1,6 +1,9 @@
 package checker
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"sync"
+)
 
 // NotChecked is the verdict on a file if the check would take too long for a command that only reads the file. The
 // function Check itself has no time limit.
@@ -27,9 +30,6 @@ func (p *Passing) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Empty reports whether no text was written to Passing.
-func (p *Passing) Empty() bool { return p.text == nil && p.said == nil }
-
 // Verdict returns the verdict of Check, or NotChecked if the check would take too long. It calls Check at most once.
 func (p *Passing) Verdict() Verdict {
 	if p.said == nil {
@@ -40,6 +40,31 @@ func (p *Passing) Verdict() Verdict {
 		p.text = nil
 	}
 	return *p.said
+}
+
+// Later is the verdict on a file that was read, or nil if no file was read. The first call runs the check. Several
+// goroutines may call it at once.
+type Later func() Verdict
+
+// Later returns the verdict of p as a function. All text and the plan were written to p before.
+func (p *Passing) Later() Later { return sync.OnceValue(p.Verdict) }
+
+// Of returns the verdict on the file that was read, or on a text with a plan if no file was read. It does not check
+// public data, which make no claim.
+func (l Later) Of(public bool, text func() ([]byte, error), plan json.RawMessage) Verdict {
+	switch {
+	case public:
+		return Verdict{Verdict: NotCovered, Why: "its data were declared public"}
+	case l != nil:
+		return l()
+	}
+	all, err := text()
+	if err != nil {
+		return Verdict{Verdict: Refused, Why: err.Error()}
+	}
+	p := Passing{Plan: plan}
+	p.Write(all) // to memory
+	return p.Verdict()
 }
 
 // quick reports whether checking a plan takes at most a few milliseconds. For a plan that cannot be read it returns

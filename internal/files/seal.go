@@ -28,6 +28,16 @@ func Sealed(v any) ([]byte, error) {
 	return append(text[:len(text)-len(sealedEnd)], checksum(sum[:])...), nil
 }
 
+// reportBytes is the size that is reserved for every report of an evaluation or a curve, so that whether it can be
+// stored does not depend on its numbers.
+const reportBytes = 2 << 20
+
+// SealedReport returns Sealed of a report and the size that is reserved for it.
+func SealedReport(v any) ([]byte, int, error) {
+	text, err := Sealed(v)
+	return text, max(len(text), reportBytes), err
+}
+
 // SumOf returns the checksum in a text that Sealed returned.
 func SumOf(text []byte) string {
 	at := len(text) - len(sealedEnd) - 1 - 2*sha256.Size // hexadecimal digits, a quotation mark

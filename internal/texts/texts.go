@@ -31,7 +31,7 @@ var phrase = shape{1000, regexp.MustCompile("^[^\"\\\\<>`\n\t]*$")}
 
 var shapes = map[string]shape{
 	"dyad_version": {64, regexp.MustCompile(`^[0-9A-Za-z.+-]*$`)},
-	"run":          {64, regexp.MustCompile(`^[0-9A-Za-z-]*$`)},
+	"run":          {64, regexp.MustCompile(`^[0-9A-Za-z.-]*$`)},
 	"task":         {64, regexp.MustCompile(`^[a-z]*$`)},
 	"algorithm":    {64, regexp.MustCompile(`^[0-9a-z-]*$`)},
 	"unit":         phrase,

@@ -97,6 +97,15 @@ def whole(values, n: int, what: str) -> np.ndarray:
     return values
 
 
+def only_scores(estimator, what: str, instead: str) -> None:
+    """Refuses an estimator whose model or parameters a function would leave out of account."""
+    if type(estimator)._task != "auc":
+        raise DyadError(f"{what} compares AUCs of scores, which {type(estimator).__name__} does not have")
+    for name in ("algorithm", "loss", "radius", "l2", "options"):
+        if getattr(estimator, name):
+            raise DyadError(f"{what} does not use {name}= of the estimator: {instead}")
+
+
 def no_others(estimator, others: dict) -> None:
     """Refuses keywords of fit that it has not, and says why weights are none."""
     if others.get("sample_weight") is not None:

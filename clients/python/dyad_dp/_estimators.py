@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 from html import escape
 from pathlib import Path as File
@@ -153,9 +154,18 @@ class _Estimator(_raw.Private):
 
     def _take_later(self, X):
         """_take for data that the fitted model reads."""
-        X = self._take(X)
-        if _handover.is_frame(X):
-            _schema.ask_about_texts(self.model_["encoder"]["columns"], X)
+        X, encoder = self._take(X), self.model_["encoder"]
+        frame, arrays = _handover.is_frame(X), encoder.get("format") == "npz"
+        if encoder.get("format") not in ("npz", "parquet"):
+            raise DyadError("the model was trained by the program on files of text: write the records to such a file and run dyad predict")
+        if frame == arrays:
+            raise DyadError(f"the model was fitted to {'arrays' if arrays else 'columns with names'}: give {'an array' if arrays else 'a DataFrame'}, not {type(X).__name__}")
+        if frame:
+            _schema.ask_about_texts(encoder["columns"], X)
+        elif encoder.get("sparse") and not _handover.is_sparse(X):
+            X = importlib.import_module("scipy.sparse").csr_matrix(X)
+        elif _handover.is_sparse(X) and not encoder.get("sparse"):
+            X = X.toarray()
         return X
 
     @staticmethod
@@ -180,8 +190,10 @@ class _Estimator(_raw.Private):
         }
         if options.get("model", "linear") != "linear" and self.random_state is not None:
             options.setdefault("init_seed", self._seed())
-        for name in ("seed", "out", "data", "schema", "json", "public-data"):
-            if name in {o.strip(" -").replace("_", "-") for o in options}:
+        names = {o.strip(" -").replace("_", "-") for o in self.options or {}}
+        taken = ("task", "data-id", "ledger", "resume", *(o for o in ("epsilon", "delta", "algorithm", "loss", "radius", "l2") if getattr(self, o) is not None))
+        for name in ("seed", "out", "data", "schema", "json", "public-data", *taken):
+            if name in names:
                 raise DyadError(f"options has {name!r}, which this class sets itself; noise is never seeded from Python")
         return options
 
@@ -447,8 +459,8 @@ class PrivateAUCClassifier(_Estimator):
     Parameters
     ----------
     epsilon, delta : the budget of the training. delta None is min(1e-5, n^-1.5).
-    bounds : public ranges of the features: (low, high) for all, two arrays, or for a DataFrame
-        a dict from a column to (low, high) or [categories].
+    bounds : public ranges of the features: (low, high) for all, two arrays, a pair for each feature, or for a
+        DataFrame a dict from a column to (low, high) or [categories]. For two features, two arrays are of numpy.
     schema : instead of bounds, a schema of the program: a dict, a path or a YAML text.
     raw_columns : declares that bounds are of raw columns: every row is computed from its record alone, by rules that
         are public. Arrays of private data need it; a DataFrame with names does not. Nothing that was fitted to
@@ -546,6 +558,8 @@ class PrivateAUCClassifier(_Estimator):
     def _classes_of(self, label: dict, y: np.ndarray, own: bool) -> np.ndarray:
         if self.classes is not None:
             classes = np.asarray(self.classes)
+            if not own and classes.shape == (2,) and (_schema.is_text_of(classes[0], label.get("positive")) or _schema.is_text_of(classes[1], label.get("negative"))):
+                raise DyadError(f"classes=(negative, positive) contradicts the schema, whose positive class is {label.get('positive')!r}: exchange them, or leave classes= out")
         elif not own and label.get("negative") and label.get("positive"):
             classes = np.array([label["negative"], label["positive"]])
             if y.dtype.kind in "iufb":
@@ -728,5 +742,5 @@ class PrivateMetric(PrivateAUCClassifier):
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names of the columns of transform."""
         self._fitted()
-        d = len(self.model_["features"])
+        d = self.model_["network"]["dim"] if "network" in self.model_ else len(self.model_["features"])
         return np.array([f"z{k + 1}" for k in range(d)], dtype=object)

@@ -64,6 +64,8 @@ def flags(options: dict) -> list[str]:
     """Keyword options as settings of a command line, which are flags or keys of a recipe: None and False are left out, a list is joined."""
     out = []
     for name, value in options.items():
+        if hasattr(value, "tolist"):  # of numpy: numbers and lists of Python
+            value = value.tolist()
         if value is None or value is False:
             continue
         text = "true" if value is True else ",".join(map(_text, value)) if isinstance(value, (list, tuple)) else _text(value)
@@ -72,8 +74,10 @@ def flags(options: dict) -> list[str]:
 
 
 def _text(value) -> str:
-    if isinstance(value, float) or hasattr(value, "dtype"):
-        return repr(float(value))
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, float):
+        return repr(value)
     return str(value)
 
 

@@ -75,7 +75,7 @@ class PublicScaler(Public):
     def _columns(self, X):
         bounds = self.bounds
         if isinstance(bounds, dict):
-            X, bounds = self._named(bounds, X), tuple(zip(*bounds.values()))
+            X, bounds = self._named(bounds, X), tuple(map(np.array, zip(*bounds.values())))
         X = _checks.matrix(X, "PublicScaler", missing=True, sparse=False)
         return X, *_schema._pair(bounds, X.shape[1])
 

@@ -89,17 +89,17 @@ def _pair(bounds, d: int):
             a = np.stack([low, high])
         except (TypeError, ValueError):
             raise DyadError(wrong) from None
-    if a.shape == (2,):
-        low, high = a[0], a[1]
-    elif a.shape == (2, d):
-        low, high = a
-    elif a.shape == (d, 2):
-        low, high = a.T
-    else:
+    readings = [(a[0], a[1])] if a.shape in ((2,), (2, d)) else []
+    if a.shape == (d, 2):
+        readings.append((a.T[0], a.T[1]))
+    if not readings:
         raise DyadError(wrong)
-    if not (np.all(np.isfinite(a)) and np.all(low < high)):
+    readings = [(low, high) for low, high in readings if np.all(np.isfinite(a)) and np.all(low < high)]
+    if not readings:
         raise DyadError("bounds: every low must be below its high, and both finite")
-    return np.asarray(low), np.asarray(high)
+    if len(readings) > 1 and not np.array_equal(a, a.T) and not (isinstance(bounds, (list, tuple)) and isinstance(bounds[0], np.ndarray)):
+        raise DyadError("bounds of two features can be two arrays or two pairs: write (np.array(lows), np.array(highs))")
+    return readings[0]
 
 
 def of_frame(frame, bounds, public: bool, missing: str, others=()) -> dict:
@@ -155,6 +155,16 @@ def _list(names) -> str:
 def _is_text(series) -> bool:
     values = np.asarray(series)
     return values.dtype.kind in "OUT" and any(isinstance(v, str) for v in values)
+
+
+def is_text_of(v, text) -> bool:
+    """A class is what a schema writes as text: 1 and 1.0 are "1"."""
+    if text is None:
+        return False
+    try:
+        return float(v) == float(text)
+    except (TypeError, ValueError):
+        return _text(v) == str(text)
 
 
 def _text(v) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 
-from . import _handover
+from . import _checks, _handover
 from ._program import flags, run
 
 
@@ -17,6 +17,7 @@ def search(estimator, candidates, X, y, *, person=None, road="auto", runs=None):
     chosen by looking at the private records. The budget is the estimator's epsilon and delta. Returns
     (fitted estimator with the winner's model, the program's result).
     """
+    _checks.only_scores(estimator, "search", "give it to the candidates")
     e = copy.copy(estimator)
     X = e._take(X)
     schema, columns = e._describe(X, y, None, person, X.shape[0])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
-from . import _handover, _released, _schema
+from . import _checks, _handover, _released, _schema
 from ._program import DyadError, flags, run
 from ._results import frame_of
 
@@ -95,6 +95,7 @@ def curve(estimator, X, y, *, epsilons: Sequence[float], holdout_epsilon: float 
     public = estimator._is_public
     if not public and holdout_epsilon is None:
         raise DyadError("curve on private data needs holdout_epsilon=, the budget of the figures of every run: it is charged with the trainings")
+    _checks.only_scores(estimator, "curve", "name algorithms=, and further flags of dyad lab curve as keywords")
     X = estimator._take(X)
     schema, columns = estimator._describe(X, y, None, None, X.shape[0])
     with _handover.folder() as at:

@@ -50,7 +50,7 @@ def test_noise_is_never_seeded(clinic):
     X, y = clinic
     a, b = (private(random_state=7).fit(X, y).coef_ for _ in range(2))
     assert not np.array_equal(a, b)
-    for name in ("seed", "data", "schema", "out", " seed", "public-data"):
+    for name in ("seed", "data", "schema", "out", " seed", "public-data", "data-id", "epsilon", "task", "ledger"):
         with pytest.raises(DyadError, match=name):
             private(options={name: "1"}).fit(X, y)
     with pytest.raises(DyadError, match="never seeded"):
@@ -97,6 +97,66 @@ def test_the_same_records_whatever_carries_them(clinic):
         assert np.array_equal(m.decision_function(other), want)
     s = PrivateAUCClassifier(public=True, bounds=(-3, 3), options={"algorithm": "moments"}).fit(sp.csc_matrix(X), y)
     assert np.array_equal(s.decision_function(sp.csr_matrix(X)), s.decision_function(sp.coo_matrix(X)))
+
+
+def test_later_records_may_be_sparse_or_dense(clinic):
+    X, y = clinic
+    dense = PrivateAUCClassifier(public=True, bounds=(-3, 3), algorithm="moments").fit(X, y)
+    assert np.array_equal(dense.decision_function(sp.csr_matrix(X)), dense.decision_function(X))
+    sparse = PrivateAUCClassifier(public=True, bounds=(-3, 3), algorithm="moments").fit(sp.csr_matrix(X), y)
+    assert np.array_equal(sparse.decision_function(sp.csr_matrix(X)), sparse.decision_function(X))
+    with pytest.raises(DyadError, match="give an array, not DataFrame"):
+        dense.decision_function(pd.DataFrame(X))
+    dense.model_["encoder"]["format"] = "csv"
+    with pytest.raises(DyadError, match="run dyad predict"):
+        dense.decision_function(X)
+
+
+def test_columns_of_an_embedding_have_names(clinic):
+    X, y = clinic
+    m = PrivateMetric(public=True, bounds=(-3, 3), options={"model": "mlp", "hidden": 3, "dim": 2, "steps": 1}).fit(X, y)
+    assert m.transform(X).shape == (len(y), 2) and list(m.get_feature_names_out()) == ["z1", "z2"]
+
+
+def test_numbers_of_numpy_are_options(clinic):
+    X, y = clinic
+    options = {"steps": np.int64(3), "step_size": np.float32(0.5)}
+    m = PrivateAUCClassifier(public=True, bounds=(-3, 3), algorithm="gradient-perturbation", options=options).fit(X, y)
+    assert m.report_["steps"] == 3 and m.report_["step_size"] == 0.5
+
+
+def test_bounds_of_two_features(clinic):
+    """Two arrays and two pairs look alike for two features, and one of the readings would be wrong without a word."""
+    X, y = clinic
+    X = X[:, :2]
+    low, high = np.array([-3.0, -2.0]), np.array([2.0, 3.0])
+    ranges = lambda bounds: [c["range"] for c in PrivateAUCClassifier(public=True, bounds=bounds).fit(X, y).model_["encoder"]["columns"][:2]]
+    assert ranges((low, high)) == [[-3, 2], [-2, 3]]
+    assert ranges([(0, 1), (0, 2)]) == [[0, 1], [0, 2]]  # two arrays would be empty ranges
+    for bounds in ([(-3, -2), (2, 3)], [[-3, -2], [2, 3]], np.array([low, high])):
+        with pytest.raises(DyadError, match="two arrays or two pairs"):
+            ranges(bounds)
+
+
+def test_classes_do_not_contradict_the_schema(clinic):
+    X, y = clinic
+    schema = {"format": "npz", "features": X.shape[1], "range": [-3, 3], "public": True, "columns": [{"name": "y", "role": "label", "positive": "1", "negative": "0"}]}
+    m = PrivateAUCClassifier(schema=schema, classes=(0, 1), epsilon=8).fit(X, y)
+    assert list(m.classes_) == [0, 1] and (m.predict(X) == y).mean() > 0.6
+    with pytest.raises(DyadError, match="contradicts the schema"):
+        PrivateAUCClassifier(schema=schema, classes=(1, 0)).fit(X, y)
+
+
+def test_search_and_curve_leave_no_parameter_out(clinic):
+    import dyad_dp
+
+    X, y = clinic
+    with pytest.raises(DyadError, match="does not use radius= of the estimator"):
+        dyad_dp.search(private(radius=2), [{"name": "a"}, {"name": "b", "radius": 2}], X, y)
+    with pytest.raises(DyadError, match="does not use loss= of the estimator"):
+        dyad_dp.curve(private(loss="hinge"), X, y, epsilons=[1], holdout_epsilon=1)
+    with pytest.raises(DyadError, match="AUCs of scores, which PrivateMetric does not have"):
+        dyad_dp.curve(PrivateMetric(public=True), X, y, epsilons=[1])
 
 
 def test_the_model_file(clinic, own_places):

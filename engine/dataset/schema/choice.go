@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"errors"
 	"slices"
 
 	"dyad/engine"
@@ -62,21 +63,37 @@ func (e *Encoder) Chosen(places []int) *Encoder {
 }
 
 // Records converts r, which e encoded, to the form that the encoder of a model gives. If e.Chosen returned this
-// encoder, Records adds the products of the chosen pairs. Otherwise it returns r unchanged.
+// encoder, Records adds the products of the chosen pairs. Otherwise it returns r unchanged. It returns an error if the
+// features of the model are others: the weights would be multiplied by numbers that they do not belong to.
 func (e *Encoder) Records(r *engine.Records, model *Encoder) (*engine.Records, error) {
-	if e == nil || model == nil || e.schema.ChooseInteractions == 0 || model.schema.ChooseInteractions != 0 ||
-		r.Dim() != e.dim {
+	if e == nil || model == nil || e == model || r.Dim() != e.dim {
 		return r, nil
 	}
-	c, pairs := e.Candidates(), e.candidatePairs()
-	var chosen []engine.Product
-	for _, p := range model.interactions[min(len(e.interactions), len(model.interactions)):] {
-		if k := slices.Index(pairs, candidate{p.A, p.B}); k >= 0 {
-			chosen = append(chosen, c.Products[k])
+	same := slices.EqualFunc(e.columns, model.columns, Feature.same) && e.common.same(model.common)
+	switch {
+	case !same:
+	case e.schema.ChooseInteractions == 0 || model.schema.ChooseInteractions != 0:
+		same = e.dim == model.dim && e.factor == model.factor && slices.Equal(e.interactions, model.interactions)
+	default:
+		c, pairs := e.Candidates(), e.candidatePairs()
+		var chosen []engine.Product
+		for _, p := range model.interactions[min(len(e.interactions), len(model.interactions)):] {
+			if k := slices.Index(pairs, candidate{p.A, p.B}); k >= 0 {
+				chosen = append(chosen, c.Products[k])
+			}
 		}
+		if chosen == nil {
+			c.Ratio = c.Plain
+		}
+		var err error
+		if r, err = r.WithProducts(c.Ratio, chosen); err != nil {
+			return nil, err
+		}
+		same = r.Dim() == model.dim
 	}
-	if chosen == nil {
-		c.Ratio = c.Plain
+	if !same {
+		return nil, errors.New("dataset: the features of the records and of the model differ in the names, ranges, " +
+			"categories, bases or interactions of columns; read the records with the schema of the model")
 	}
-	return r.WithProducts(c.Ratio, chosen)
+	return r, nil
 }

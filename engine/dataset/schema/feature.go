@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"dyad/engine/dataset/parse"
@@ -39,6 +40,13 @@ type Scaling struct {
 	// not 0. Elsewhere, it is 0.
 	Spike  bool
 	Shrink float64 // scales the mean square norm of K cosines to 1, or to 2 with a spike
+}
+
+// same reports whether f and g are columns of one name that map every number or category to the same outputs, apart
+// from the factor of the encoder. The notation of the values in a file may differ.
+func (f Feature) same(g Feature) bool {
+	return f.Name == g.Name && f.Offset == g.Offset && f.Width == g.Width &&
+		f.Numeric == g.Numeric && f.Transform == g.Transform && f.Scaling == g.Scaling && slices.Equal(f.CatNames, g.CatNames)
 }
 
 // Encode encodes a field and writes the outputs to dst. The field must have no blanks at its ends, and dst
