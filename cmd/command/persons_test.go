@@ -97,8 +97,9 @@ func TestTrainPersons(t *testing.T) {
 		{"evaluate", "m.json", "--data", "visits.csv", "--exact-figures"}} {
 		mustRun(t, dir, use...)
 	}
-	ends(t, dir, exitOK, "on 10 persons, by their rows", "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25",
+	ends(t, dir, exitOK, "DeLong by person), on 10 persons, by their rows", "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25",
 		"--exact-figures")
+	ends(t, dir, exitOK, "DeLong by person), on 40 persons", "evaluate", "m.json", "--data", "visits.csv", "--exact-figures")
 	// Private figures protect a person, too; a plan says so without data.
 	for _, use := range [][]string{
 		{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"},

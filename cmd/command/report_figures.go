@@ -214,7 +214,8 @@ func exactValues(e *evaluation) (all [][2]string) {
 		add("AUC", "%.4f", *e.AUC)
 	}
 	if e.AUCLow != nil {
-		add(fmt.Sprintf("%g %% interval of the AUC (DeLong)", 100*e.Confidence), "%.4f to %.4f", *e.AUCLow, *e.AUCHigh)
+		add(fmt.Sprintf("%g %% interval of the AUC (DeLong%s)", 100*e.Confidence, pick(e.Unit != "", " by "+e.Unit, "")),
+			"%.4f to %.4f", *e.AUCLow, *e.AUCHigh)
 	}
 	if e.Accuracy != nil {
 		add(fmt.Sprintf("accuracy, score >= %g counts as positive", e.Threshold), "%.4f", *e.Accuracy)
