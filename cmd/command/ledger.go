@@ -366,14 +366,14 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 		answer["archive_away"] = v.Away
 	}
 	if c.Witness != "" { // the second keeper compares the last head that it knows, and then gets the new head
-		w, err := l.Witness(c.Witness)
+		lines, compared, err := l.Witness(c.Witness)
 		if err != nil {
 			return err
 		}
-		answer["witness"], answer["compared"] = c.Witness, w.Compared
-		text += fmt.Sprintf(pick(w.Compared, "the ledger continues from the head in %s; this file now has the head of line %d\n",
+		answer["witness"], answer["compared"] = c.Witness, compared
+		text += fmt.Sprintf(pick(compared, "the ledger continues from the head in %s; this file now has the head of line %d\n",
 			"there was no file %s, so no earlier head was compared; this file now has the head of line %d\n"),
-			c.Witness, w.Lines)
+			c.Witness, lines)
 	}
 	return a.emit(answer, text)
 }

@@ -47,16 +47,16 @@ func DeLong(scores, labels []float64) (AUCEstimate, error) {
 	return AUCEstimate{AUC: quotient(pos.sum, 2*pos.n*neg.n), Variance: variance}, nil
 }
 
-// DeLongOfPersons is DeLong for rows of persons, which are not independent (Obuchowski 1997). first has the first row
+// deLongOfPersons is DeLong for rows of persons, which are not independent (Obuchowski 1997). first has the first row
 // of each person and then the number of rows, as engine.Records.FirstRows. AUC compares all rows. Let S10_k and S01_k be
 // the sums of V10_i - AUC and of V01_j - AUC over the rows of person k, I of K persons have a positive row, and J have a
 // negative row. Then
 //
 //	Variance = I/((I-1) P^2) sum_k S10_k^2 + J/((J-1) N^2) sum_k S01_k^2 + 2 K/((K-1) P N) sum_k S10_k S01_k.
 //
-// With one row for each person, or without persons, this is the variance of DeLong. DeLongOfPersons returns ErrOneRecord
+// With one row for each person, or without persons, this is the variance of DeLong. deLongOfPersons returns ErrOneRecord
 // if I or J is 1.
-func DeLongOfPersons(scores, labels []float64, first []int) (AUCEstimate, error) {
+func deLongOfPersons(scores, labels []float64, first []int) (AUCEstimate, error) {
 	e, err := DeLong(scores, labels)
 	if err == nil && first != nil {
 		e.Variance, err = spread(placements(scores, labels), labels, first)
@@ -64,7 +64,7 @@ func DeLongOfPersons(scores, labels []float64, first []int) (AUCEstimate, error)
 	return e, err
 }
 
-// spread returns the variance in the comment of DeLongOfPersons of the difference of the mean of values over positive
+// spread returns the variance in the comment of deLongOfPersons of the difference of the mean of values over positive
 // rows and its expectation, where values has V10 of positive and V01 of negative rows, or differences of them.
 func spread(values, labels []float64, first []int) (float64, error) {
 	class := func(i int) int {

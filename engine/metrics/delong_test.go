@@ -169,17 +169,17 @@ func TestRowsOfPersonsAreNoSample(t *testing.T) {
 			first = append(first, first[i]+rows)
 		}
 		want := must.Get(DeLong(scores, labels))(t)
-		if got := must.Get(DeLongOfPersons(twice[0], twice[1], first))(t); got.AUC != want.AUC ||
+		if got := must.Get(deLongOfPersons(twice[0], twice[1], first))(t); got.AUC != want.AUC ||
 			!near(got.Variance, want.Variance, 1e-12) {
 			t.Errorf("%+v, and %+v with every row twice", want, got)
 		}
 	}
 	// By hand: V10 = (1, 2/3, 1), V01 = (1, 1, 2/3), AUC 8/9; four persons, two of them with a row of each class.
-	e := must.Get(DeLongOfPersons([]float64{5, 1, 2, 1, 6, 3}, []float64{1, -1, 1, -1, 1, -1}, []int{0, 2, 4, 5, 6}))(t)
+	e := must.Get(deLongOfPersons([]float64{5, 1, 2, 1, 6, 3}, []float64{1, -1, 1, -1, 1, -1}, []int{0, 2, 4, 5, 6}))(t)
 	if !near(e.Variance, 46.0/2187, 1e-12) {
 		t.Errorf("%+v, want %v", e, 46.0/2187)
 	}
-	must.Fail(DeLongOfPersons([]float64{1, 2, 3, 4}, []float64{1, 1, -1, -1}, []int{0, 2, 4}))(t, ErrOneRecord, "one person")
+	must.Fail(deLongOfPersons([]float64{1, 2, 3, 4}, []float64{1, 1, -1, -1}, []int{0, 2, 4}))(t, ErrOneRecord, "one person")
 }
 
 func TestIntervalValues(t *testing.T) {

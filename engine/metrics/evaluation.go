@@ -19,7 +19,7 @@ type Evaluation struct {
 
 	// The fields below are for scores of two classes.
 	AUC        *float64 `json:"auc,omitempty"`
-	AUCLow     *float64 `json:"auc_low,omitempty"` // AUCLow and AUCHigh are the DeLong interval, see DeLongOfPersons
+	AUCLow     *float64 `json:"auc_low,omitempty"` // AUCLow and AUCHigh are the DeLong interval, see deLongOfPersons
 	AUCHigh    *float64 `json:"auc_high,omitempty"`
 	Confidence float64  `json:"confidence,omitempty"`
 	Threshold  float64  `json:"threshold"`
@@ -83,7 +83,7 @@ func (e *Evaluation) Classes(scores []float64, r *engine.Records, known bool, th
 	if r.ByPerson() {
 		e.Unit = "person"
 	}
-	estimate, err := DeLongOfPersons(scores, labels, r.FirstRows())
+	estimate, err := deLongOfPersons(scores, labels, r.FirstRows())
 	if !known || errors.Is(err, ErrOneRecord) {
 		return nil
 	}
