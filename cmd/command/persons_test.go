@@ -107,6 +107,7 @@ func TestTrainPersons(t *testing.T) {
 		{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--holdout-epsilon", "1",
 			"--force", "--out", "m.json"},
 		{"plan", "--schema", "declared.yaml", "--epsilon", "2", "--holdout", "0.25", "--holdout-epsilon", "1"},
+		{"plan", "compare", "--schema", "declared.yaml", "--epsilon", "2"},
 	} {
 		code, out, errs := dyad(t, dir, use...)
 		if code != exitOK || !strings.Contains(out, "for one person") || strings.Contains(out, "one record replaced") ||
