@@ -170,6 +170,8 @@ func TestTrainPersons(t *testing.T) {
 		"training records")
 	ran(t, dir, "data", "inspect", "visits.csv", "--schema",
 		"declared.yaml").exits(exitOK).prints("persons 40 in patient; the up to 8 rows of a person are protected together\n").lacks("if it names persons")
+	write(t, dir, "capped.yaml", strings.Replace(string(must.Get(os.ReadFile(filepath.Join(dir, "declared.yaml")))(t)), "persons: 40", "persons: 40\nmax_rows_per_person: 7", 1))
+	ends(t, dir, exitOK, "together; a run takes the first 7, but these figures count all", "data", "inspect", "visits.csv", "--schema", "capped.yaml")
 	ends(t, dir, exitOK, "repeats patient has repeated values; if it names persons, set role: person", "data", "inspect",
 		"visits.csv", "--schema", "rows.yaml")
 	for _, c := range []struct {
