@@ -129,6 +129,7 @@ func TestTrainPersons(t *testing.T) {
 		"0.25", "--epsilon", "2", "--force", "--out", "m.json"}
 	ends(t, dir, exitResource, "together", append(slices.Clone(both), "--holdout-epsilon", "2")...)
 	mustRun(t, dir, append(slices.Clone(both), "--holdout-epsilon", "0.1")...)
+	ends(t, dir, exitResource, "protect different units", "train", "--data", "visits.csv", "--schema", "rows.yaml", "--data-id", "capped", "--epsilon", "0.01", "--out", "r.json")
 	// A file of other persons has a number of its own.
 	text := must.Get(os.ReadFile(filepath.Join(dir, "visits.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
