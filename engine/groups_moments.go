@@ -9,21 +9,29 @@ import (
 
 // mostTogether bounds the number of rows of a part. Each query group is cut into parts, and a record is compared only
 // with the records of its part. A group of s records has ceil(s/most) parts, where most is mostTogether divided by the
-// cap on the rows of a person, but at least 2. Part i has the places i, i + parts, i + 2 parts and so on of its group.
-// So the parts depend only on public sizes, on places and on the cap on rows.
+// cap on the rows of a person, but at least 2. Each part has one of the first `parts` places of its group, one of the next
+// ones and so on (groupPart.place). So the parts depend only on public sizes, on places and on the cap on rows.
 const mostTogether = 64
 
-// groupPart is a part with size records, at the places first, first + step, first + 2 step and so on.
-type groupPart struct{ first, step, size int }
+// groupPart is the part with the given number, of `parts`, of a group with `group` records from the place from on.
+type groupPart struct{ from, group, number, parts, size int }
+
+// place returns the place of record i of the part. A file that is sorted by label within a group has both classes in
+// every part, as has one in which the labels alternate: which of the next places a part takes turns by the golden ratio.
+func (p groupPart) place(i int) int {
+	width := min(p.parts, p.group-i*p.parts) // fewer at the end of the group
+	turn := int(uint64(uint32(i)*2654435769) * uint64(width) >> 32)
+	return p.from + i*p.parts + (p.number+turn)%width
+}
 
 // partsOfGroups returns the parts with at least 2 records of a problem, sorted by size.
 func partsOfGroups(p Problem) (parts []groupPart) {
 	from, most := 0, max(2, mostTogether/max(1, p.PersonRows))
 	for _, s := range p.Groups {
-		step := (s + most - 1) / most
-		for i := range step {
-			if size := (s - i + step - 1) / step; size > 1 {
-				parts = append(parts, groupPart{from + i, step, size})
+		count := (s + most - 1) / most
+		for i := range count {
+			if size := (s - i + count - 1) / count; size > 1 {
+				parts = append(parts, groupPart{from, s, i, count, size})
 			}
 		}
 		from += s
@@ -193,7 +201,7 @@ func (e *groupMomentsEvaluator) sum(ctx context.Context, dst []float64, q Query,
 	for _, p := range block {
 		before := 0
 		for i := range p.size {
-			from, to := e.records.UnitRows(p.first + i*p.step)
+			from, to := e.records.UnitRows(p.place(i))
 			differences, before = differences+before*(to-from), before+to-from
 		}
 	}
@@ -207,7 +215,7 @@ func (e *groupMomentsEvaluator) sum(ctx context.Context, dst []float64, q Query,
 		}
 		rows = rows[:0]
 		for i := range p.size {
-			from, to := e.records.UnitRows(p.first + i*p.step)
+			from, to := e.records.UnitRows(p.place(i))
 			starts[i+1] = starts[i] + to - from
 			for row := from; row < to; row++ {
 				rows = append(rows, make([]float64, d+1)...)

@@ -52,10 +52,15 @@ func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
 		for _, s := range c.groups {
 			most := max(2, 64/max(1, c.most))
 			parts := (s + most - 1) / most
+			all := map[int]bool{}
 			for part := range parts {
 				var places []int
-				for i := part; i < s; i += parts {
-					places = append(places, from+i)
+				for i := 0; i*parts+part < s; i++ {
+					width := min(parts, s-i*parts)
+					places = append(places, from+i*parts+(part+int(uint64(uint32(i)*2654435769)*uint64(width)>>32))%width)
+				}
+				for _, v := range places {
+					all[v] = true
 				}
 				m := float64(len(places))
 				largest, weight = max(largest, len(places)), weight+(m-1)/2
@@ -92,6 +97,7 @@ func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
 					}
 				}
 			}
+			must.Equal(t, len(all), s, "records of the parts of a group")
 			from += s
 		}
 		if !(engine.Distance(got.Sum, sum) <= 1e-10 && engine.Distance(got.Second, second) <= 1e-10) {
@@ -104,5 +110,28 @@ func TestGroupMomentsMatchTheirDefinition(t *testing.T) {
 			t.Errorf("groups %v: errors %+v", c.groups, e)
 		}
 		must.ErrDo(t, ev.Sum(context.Background(), got.All, engine.Query{Radius: R, Second: engine.FullSecond}), "sums without labels are not refused")
+	}
+}
+
+// TestPartsOfGroupsMixLabels: in every order of labels that a file is likely to have, sorted or alternating, the parts of a
+// group have nearly as many pairs of different labels as parts that are drawn.
+func TestPartsOfGroupsMixLabels(t *testing.T) {
+	for _, n := range []int{86, 300, 1000} {
+		for _, period := range []int{2, 3, 4, 5, 6, 8, 10, 16, n} {
+			p := engine.Problem{N: n, D: 1, Bounds: engine.Bounds{FeatureNorm: 1, LabelAbs: 1}, Loss: engine.Logistic{}, Radius: 1, Groups: []int{n}, LabelValues: engine.AnyLabels}
+			y, positives := make([]float64, n), 0.0
+			for i := range y {
+				if y[i] = -1; i%period < period/2 {
+					y[i], positives = 1, positives+1
+				}
+			}
+			kernel := must.Get(engine.PlanGroupMoments(cpu.Backend{}, p))(t)
+			ev := must.Get(kernel.Bind(must.Get(engine.NewRecords(y, y, 1, p.Bounds))(t)))(t)
+			got := engine.NewMoments(1, engine.FullSecond)
+			must.Do(t, ev.Sum(context.Background(), got.All, engine.Query{Radius: 1, Signed: true, Second: engine.FullSecond}))
+			share := positives / float64(n)
+			_, weight := engine.Together(p)
+			must.Within(t, got.Sum[0]/(weight*2*share*(1-share)), 0.8, 1.25, "n = %d, period %d: pairs of different labels", n, period)
+		}
 	}
 }

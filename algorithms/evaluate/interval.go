@@ -47,13 +47,16 @@ func (r ratio) interval(confidence float64) Figure {
 	points[grid] = r.high
 	at, _ := slices.BinarySearch(points, f.Value)
 	points = slices.Insert(points, at, f.Value) // an interval may be narrower than the grid spacing
-	first := slices.IndexFunc(points, func(theta float64) bool { return excess(theta) <= 0 })
-	f.Low, f.High = f.Value, f.Value
-	if first < 0 { // no theta of the range fits the numbers: the noise moved the estimate beyond an end of the range
-		return f
+	fits := func(theta float64) bool { return excess(theta) <= 0 }
+	first := slices.IndexFunc(points, fits)
+	if first < 0 {
+		// No theta of the range fits the numbers, because the noise moved the estimate beyond an end of the range. The
+		// end alone would look like a share without an error, so the interval is that of an estimate at the end.
+		r.numerator = f.Value * r.denominator
+		first = max(slices.IndexFunc(points, fits), 0)
 	}
 	last := len(points) - 1
-	for excess(points[last]) > 0 {
+	for last > first && !fits(points[last]) {
 		last--
 	}
 	f.Low, f.High = points[first], points[last]

@@ -126,8 +126,9 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 	return digest, nil
 }
 
-// filled returns the approved page with the results of the run filled in. It refuses the page of another model.
-func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
+// filled returns the approved page with the results of the run filled in. It refuses the page of another model. The page
+// allows one run, so it tells how many runs the ledger charged with it. spent is nil if the ledger is not known.
+func (f approvedFlag) filled(m *model, figures *privateResult, spent *charges) ([]byte, error) {
 	a, digest, err := f.read()
 	if err != nil {
 		return nil, err
@@ -144,7 +145,7 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	changed := t.Of("nothing")
+	var changed []string
 	// A result of public data has no plan.
 	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID ||
 		m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record {
@@ -152,9 +153,26 @@ func (f approvedFlag) filled(m *model, figures *privateResult) ([]byte, error) {
 			`schema; "dyad verify" checks the model`, f.Approved)
 	}
 	if figures != nil && figures.plan != "" && figures.plan != a.Figures {
-		changed = t.Of("other_figures", t.Number(up(figures.Guarantee.Epsilon)))
+		changed = append(changed, t.Of("other_figures", t.Number(up(figures.Guarantee.Epsilon))))
 	}
-	rows := [][2]string{{t.Of("changed"), changed}, {t.Of("run"), m.Run}, {t.Of("made"), m.Created.Format(time.DateOnly)},
+	runs := 0
+	if spent != nil {
+		for _, r := range spent.runs {
+			if r.approved == digest {
+				runs++
+			}
+		}
+	}
+	if runs > 1 {
+		changed = append(changed, t.Of("other_runs", fmt.Sprint(runs)))
+	}
+	if spent == nil || spent.away != "" {
+		changed = append(changed, t.Of("no_ledger"))
+	}
+	if changed == nil {
+		changed = []string{t.Of("nothing")}
+	}
+	rows := [][2]string{{t.Of("changed"), strings.Join(changed, "; ")}, {t.Of("run"), m.Run}, {t.Of("made"), m.Created.Format(time.DateOnly)},
 		{t.Of("page_digest"), digest}}
 	if figures != nil && figures.Figures.AUC != nil {
 		x := *figures.Figures.AUC
@@ -233,7 +251,11 @@ func (f studyFlags) page(p *algorithms.Plan, held *lib.FigurePlan, heldOut int,
 	d.Columns, d.Releases = columnsTable(t, s), releasesTable(t, p, held)
 	f.expected(&d, held)
 	for k := 1; k <= 5; k++ {
-		d.NotCovered = append(d.NotCovered, t.Of(fmt.Sprintf("not_%d", k)))
+		key := fmt.Sprintf("not_%d", k)
+		if problem.PersonRows > 0 && k == 5 { // rows above the cap do not count
+			key = "not_two_ids"
+		}
+		d.NotCovered = append(d.NotCovered, t.Of(key))
 	}
 	d.Assumptions = shortened(p.Guarantee.Assumptions)
 	derivation := p.Guarantee.Derivation

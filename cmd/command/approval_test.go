@@ -57,7 +57,7 @@ func TestApprovedRoad(t *testing.T) {
 	}
 	write(t, dir, "visits.yaml", strings.Replace(private, "columns:\n", "persons: 400\nmax_rows_per_person: 2\ncolumns:\n  - {name: person, role: person}\n", 1))
 	mustRun(t, dir, "plan", "--schema", "visits.yaml", "--epsilon", "1", "--holdout", "0.25", "--holdout-epsilon", "0.5", "--report", "visits.html")
-	must.Contain(t, text(t, dir, "visits.html"), "at epsilon 0.5 of 100 persons, which cover", "at epsilon 0.5 of 100 persons cannot tell")
+	must.Contain(t, text(t, dir, "visits.html"), "at epsilon 0.5 of 100 persons, which cover", "at epsilon 0.5 of 100 persons cannot tell", "under two ids")
 	write(t, dir, "named.yaml", strings.Replace(private, "data_id: ", "data_id: another-", 1))
 	for _, change := range []string{
 		"--second-moments full", "--class-balance 0.4", "--public-centre 0.1,0,0,0,0,0,0,0,0,0,0", "--ridge 0.6", "--clip-radius 0.9", "--radius 2", "--second-share 0.2", "--epsilon 0.9", "--delta 1e-6",
@@ -91,6 +91,16 @@ func TestApprovedRoad(t *testing.T) {
 	if more := part.FindString(text(t, dir, "more.html")); strings.Contains(more, "nichts") || !strings.Contains(more, "Epsilon 0,6") {
 		t.Errorf("figures of another epsilon: %s", more)
 	}
+	// Nor beside a second run with the page, or where nobody can count its runs.
+	again := mustRun(t, dir, append(train("clinic.yaml", "1", "0.5"), "--out", "again.json")...)
+	must.Contain(t, again, "was charged with the same approved page, which allows one run")
+	for _, model := range []string{"m", "again"} {
+		mustRun(t, dir, "report", model+".json", "--approved", "de.html", "--out", model+"-2.html")
+		must.Contain(t, part.FindString(text(t, dir, model+"-2.html")), "<dd>die Zahl der Läufe: 2 wurden mit dieser Seite abgerechnet")
+	}
+	must.Do(t, os.Rename(filepath.Join(dir, "state"), filepath.Join(dir, "away")))
+	mustRun(t, dir, "report", "m.json", "--approved", "de.html", "--out", "away.html")
+	must.Contain(t, part.FindString(text(t, dir, "away.html")), "<dd>nicht bekannt, da das Hauptbuch")
 	// Ranges from the data, and data that are public: the page does not state a risk.
 	write(t, dir, "data.yaml", strings.Replace(private, "range: [18, 95]", "range: [18, 95], from_data: true", 1))
 	write(t, dir, "public.yaml", string(schema))

@@ -30,6 +30,7 @@ type inspectResult struct {
 	// MayNamePersons lists columns that look like identifiers and whose values repeat. It is set for a schema
 	// without a column of persons.
 	MayNamePersons []string `json:"may_name_persons,omitempty"`
+	PersonCap      int      `json:"max_rows_per_person,omitempty"` // rows of a person that count in a run
 }
 
 // Run describes the file.
@@ -51,6 +52,9 @@ func (c *dataInspectCmd) Run(a *app) error {
 	}
 	r := inspectResult{File: strings.Join(c.File, ", "), Public: c.PublicData || s.Public, Summary: m,
 		MayNamePersons: repeats}
+	if s.ByPerson() {
+		r.PersonCap = s.PersonCap()
+	}
 	r.Warning = pick(r.Public, "", strings.ReplaceAll(strings.TrimSpace(privateFigures), "\n", " "))
 	if err := a.emit(r, r.text()); err != nil {
 		return err
@@ -80,8 +84,9 @@ func (r *inspectResult) text() string {
 	}
 	switch {
 	case r.Persons > 0:
-		fmt.Fprintf(&b, "persons %d in %s; the up to %d rows of a person are protected together\n", r.Persons, r.IDs,
-			max(r.RowsOfID, 1))
+		fmt.Fprintf(&b, "persons %d in %s; the up to %d rows of a person are protected together%s\n", r.Persons, r.IDs,
+			max(r.RowsOfID, 1), pick(r.RowsOfID > r.PersonCap, fmt.Sprintf("; a run takes the first %d, but these figures "+
+				"count all", r.PersonCap), ""))
 	case r.RowsOfID > 0:
 		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if ids name persons, set role: person, because "+
 			"otherwise only single rows are protected\n", r.IDs, r.RowsOfID)

@@ -64,6 +64,9 @@ func (c *evaluateExactCmd) Run(a *app) error {
 		return err
 	}
 	o := reading{persons: dataset.IgnorePersons, public: true} // exact figures count rows
+	if m.Task == taskAUC && m.Encoder.GroupColumn == nil {
+		o.persons = dataset.SeekPersons // and the interval takes the rows of a person together
+	}
 	if c.Holdout == nil && c.Data.shared(c.Neighbours) > 0 && m.Encoder.Schema().ByPerson() {
 		o.leftOut = true
 	}
@@ -95,7 +98,8 @@ func (c *evaluateExactCmd) Run(a *app) error {
 		return err
 	}
 	unit := pick(held.Records.ByPerson(), "persons", "records")
-	on := fmt.Sprintf("%d %s%s", e.Records, unit, pick(held.Records.ByPerson(), ", by their rows", ""))
+	on := fmt.Sprintf("%d %s%s", e.Records, unit, pick(held.Records.ByPerson(), ", by their rows",
+		pick(e.AUC != nil && m.Encoder.Schema().ByPerson(), " of unknown persons, so without an interval", "")))
 	text := fmt.Sprintf("%-10s %d\n%s", unit, e.Records, figures(e, "%-10s %s\n"))
 	if e.Objective != nil {
 		text += fmt.Sprintf("objective  %.6g (%s)\n", *e.Objective, e.ObjectiveOf)

@@ -14,6 +14,7 @@ import (
 	"dyad/engine/cuda"
 	"dyad/engine/team/mpi"
 	"dyad/internal/files"
+	"dyad/privacy/account"
 	"dyad/privacy/ledger"
 )
 
@@ -67,7 +68,8 @@ func exitCode(err error) int {
 		return exitElsewhere
 	case errors.Is(err, context.Canceled):
 		return exitCancelled
-	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, cuda.ErrUnavailable),
+	case errors.Is(err, ledger.ErrBudget), errors.Is(err, ledger.ErrUnavailable), errors.Is(err, account.ErrUnsupported),
+		errors.Is(err, cuda.ErrUnavailable),
 		errors.Is(err, mpi.ErrUnavailable), errors.Is(err, errUnavailable), errors.Is(err, files.ErrNowhere),
 		errors.Is(err, serve.ErrAway):
 		return exitResource

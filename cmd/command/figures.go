@@ -167,7 +167,8 @@ func exactFigures(e *evaluation) (f algorithms.Facts) {
 	if e.AUC != nil {
 		interval := ""
 		if e.AUCLow != nil {
-			interval = fmt.Sprintf(" (%g %% interval %.4f to %.4f, DeLong)", 100*e.Confidence, *e.AUCLow, *e.AUCHigh)
+			interval = fmt.Sprintf(" (%g %% interval %.4f to %.4f, DeLong%s)", 100*e.Confidence, *e.AUCLow, *e.AUCHigh,
+				pick(e.Unit != "", " by "+e.Unit, ""))
 		}
 		f.Line("AUC", "%.4f%s", *e.AUC, interval)
 		f.Line("accuracy", "%.4f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)

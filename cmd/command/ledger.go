@@ -153,6 +153,8 @@ type chargedRun struct {
 	// DraftAway is true if ranges may have been taken from the data. The guarantee then may not hold.
 	DraftAway bool `json:"ranges_not_compared,omitempty"`
 	Seeded    bool `json:"seeded,omitempty"`
+
+	approved string // SHA-256 of the approved page, or ""
 }
 
 // chargedRuns returns the runs that the given lines of a ledger charge to a data id.
@@ -166,6 +168,7 @@ func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
 			Run: e.Run, Algorithm: e.Charge.Algorithm, Charged: e.Time, Guarantee: guarantee,
 			FromData:  strings.Contains(e.Charge.Guarantee, algorithms.BoundsFromData),
 			DraftAway: strings.Contains(e.Charge.Guarantee, algorithms.DraftAway), Seeded: e.Charge.SeededNoise,
+			approved: e.Charge.Approved,
 		})
 	}
 	return runs
@@ -363,13 +366,14 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 		answer["archive_away"] = v.Away
 	}
 	if c.Witness != "" { // the second keeper compares the last head that it knows, and then gets the new head
-		line, err := l.Witness(c.Witness)
+		lines, compared, err := l.Witness(c.Witness)
 		if err != nil {
 			return err
 		}
-		answer["witness"] = c.Witness
-		text += fmt.Sprintf("the ledger continues from the head in %s; this file now has the head of line %d\n",
-			c.Witness, line)
+		answer["witness"], answer["compared"] = c.Witness, compared
+		text += fmt.Sprintf(pick(compared, "the ledger continues from the head in %s; this file now has the head of line %d\n",
+			"there was no file %s, so no earlier head was compared; this file now has the head of line %d\n"),
+			c.Witness, lines)
 	}
 	return a.emit(answer, text)
 }

@@ -96,8 +96,9 @@ func TestTrainPersons(t *testing.T) {
 		{"evaluate", "m.json", "--data", "visits.csv", "--exact-figures"}} {
 		mustRun(t, dir, use...)
 	}
-	ends(t, dir, exitOK, "on 10 persons, by their rows", "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25",
+	ends(t, dir, exitOK, "DeLong by person), on 10 persons, by their rows", "evaluate", "m.json", "--data", "visits.csv", "--holdout", "0.25",
 		"--exact-figures")
+	ends(t, dir, exitOK, "DeLong by person), on 40 persons", "evaluate", "m.json", "--data", "visits.csv", "--exact-figures")
 	// Private figures protect a person, too; a plan says so without data.
 	for _, use := range [][]string{
 		{"evaluate", "m.json", "--data", "visits.csv", "--epsilon", "1"},
@@ -105,6 +106,7 @@ func TestTrainPersons(t *testing.T) {
 		{"train", "--data", "visits.csv", "--schema", "declared.yaml", "--holdout", "0.25", "--holdout-epsilon", "1",
 			"--force", "--out", "m.json"},
 		{"plan", "--schema", "declared.yaml", "--epsilon", "2", "--holdout", "0.25", "--holdout-epsilon", "1"},
+		{"plan", "compare", "--schema", "declared.yaml", "--epsilon", "2"},
 	} {
 		code, out, errs := dyad(t, dir, use...)
 		if code != exitOK || !strings.Contains(out, "for one person") || strings.Contains(out, "one record replaced") ||
@@ -126,6 +128,7 @@ func TestTrainPersons(t *testing.T) {
 		"0.25", "--epsilon", "2", "--force", "--out", "m.json"}
 	ends(t, dir, exitResource, "together", append(slices.Clone(both), "--holdout-epsilon", "2")...)
 	mustRun(t, dir, append(slices.Clone(both), "--holdout-epsilon", "0.1")...)
+	ends(t, dir, exitResource, "protect different units", "train", "--data", "visits.csv", "--schema", "rows.yaml", "--data-id", "capped", "--epsilon", "0.01", "--out", "r.json")
 	// A file of other persons has a number of its own.
 	text := must.Get(os.ReadFile(filepath.Join(dir, "visits.csv")))(t)
 	lines := strings.SplitAfter(string(text), "\n")
@@ -167,6 +170,8 @@ func TestTrainPersons(t *testing.T) {
 		"training records")
 	ran(t, dir, "data", "inspect", "visits.csv", "--schema",
 		"declared.yaml").exits(exitOK).prints("persons 40 in patient; the up to 8 rows of a person are protected together\n").lacks("if it names persons")
+	write(t, dir, "capped.yaml", strings.Replace(string(must.Get(os.ReadFile(filepath.Join(dir, "declared.yaml")))(t)), "persons: 40", "persons: 40\nmax_rows_per_person: 7", 1))
+	ends(t, dir, exitOK, "together; a run takes the first 7, but these figures count all", "data", "inspect", "visits.csv", "--schema", "capped.yaml")
 	ends(t, dir, exitOK, "repeats patient has repeated values; if it names persons, set role: person", "data", "inspect",
 		"visits.csv", "--schema", "rows.yaml")
 	for _, c := range []struct {

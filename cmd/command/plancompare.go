@@ -72,10 +72,13 @@ func (c *planCompareCmd) Run(a *app) error {
 
 func comparisonText(c *algorithms.Comparison) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "n = %d records, d = %d features, %s loss, ||w|| <= r = %.6g\n", c.Records, c.Features,
-		c.Loss, c.Radius)
-	fmt.Fprintf(&b, "every algorithm below is (%.6g, %.3g)-DP for one replaced record; G = %.6g, L = %.6g, Dg = "+
-		"%.6g (%s)\n\n", c.Epsilon, c.Delta, c.Lipschitz, c.Smooth, c.Diameter, c.Origin)
+	of, unit := "records", "one replaced record"
+	if c.PersonRows > 0 {
+		of, unit = fmt.Sprintf("persons with up to %d rows each", c.PersonRows), "one person, all rows replaced"
+	}
+	fmt.Fprintf(&b, "n = %d %s, d = %d features, %s loss, ||w|| <= r = %.6g\n", c.Records, of, c.Features, c.Loss, c.Radius)
+	fmt.Fprintf(&b, "every algorithm below is (%.6g, %.3g)-DP for %s; G = %.6g, L = %.6g, Dg = %.6g (%s)\n\n", c.Epsilon,
+		c.Delta, unit, c.Lipschitz, c.Smooth, c.Diameter, c.Origin)
 	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(rows, "rank\talgorithm\talpha\tnoise\tnoise\tnoise\ttotal "+
 		"step\tgradient\tpair\tvisits\tseconds\tutility bound")

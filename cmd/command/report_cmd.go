@@ -66,7 +66,7 @@ func (c *reportCmd) Run(a *app) error {
 		}
 	}
 	if c.Approved != "" {
-		text, err := c.filled(m, d.figures)
+		text, err := c.filled(m, d.figures, d.charges)
 		if err == nil {
 			err = out.Write(files.Shared, text)
 		}

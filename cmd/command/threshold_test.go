@@ -69,6 +69,7 @@ func TestPredictPrintsClasses(t *testing.T) {
 	mustRun(t, dir, append([]string{"train", "--task", "metric", "--out", "metric.json"}, data...)...)
 	mustRun(t, dir, "evaluate", "m.json", "--data", "patients.csv", "--epsilon", "1", "--out", "f.json")
 	mustRun(t, dir, "threshold", "m.json", "--figures", "f.json", "--out", "t.json")
+	ran(t, dir, "verify", "t.json").exits(exitFailure).prints("dyad threshold --figures")
 	chosen := readChosen(t, dir, "t.json").Chosen.Threshold
 	mustRun(t, dir, "predict", "m.json", "--data", "patients.csv", "--threshold", "t.json", "--out", "classes.csv")
 	file := must.Get(os.ReadFile(filepath.Join(dir, "classes.csv")))(t)

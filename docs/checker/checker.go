@@ -122,7 +122,7 @@ func Check(file []byte) (v Verdict) {
 	const sum = ",\n  \"checksum\": \"sha256:"
 	end := max(0, bytes.LastIndex(file, []byte(sum)))
 	pass(end == 0 && m.get("plan") == nil && m.get("checksum") == nil,
-		"it has no checksum and no plan, because an earlier version wrote it")
+		"it has no checksum and no plan: an earlier version wrote it, or dyad threshold --figures, whose figures have both")
 	hash := sha256.Sum256(append(bytes.Clone(file[:end]), "\n}\n"...))
 	refuse(string(file[end:]) != sum+hex.EncodeToString(hash[:])+"\"\n}\n",
 		"it was changed after it was written: its checksum does not match")

@@ -106,8 +106,9 @@ func (t *table) memberVector(in *source.Input, z *zip.Reader, name string, requi
 
 // memberIDs reads the array of numbers that identify persons or groups. It refuses numbers from 2^53 on, because
 // float64 cannot represent every integer in that range.
-func (t *table) memberIDs(in *source.Input, z *zip.Reader, name, column string) ([]float64, error) {
-	ids, err := t.memberVector(in, z, name, true, column)
+func (t *table) memberIDs(in *source.Input, z *zip.Reader, name string, required bool,
+	column string) ([]float64, error) {
+	ids, err := t.memberVector(in, z, name, required, column)
 	for i, v := range ids {
 		if math.Abs(v) >= 1<<53 {
 			return nil, t.errorf(i+1, column, 0, ruleArrayID)
@@ -178,7 +179,7 @@ func (t *table) addArrayRow(i int, m marks, add func() error) error {
 			return err
 		}
 	}
-	if t.people != nil {
+	if t.people != nil && m.person != nil {
 		t.mark = appendNumber(t.mark[:0], m.person[i])
 		if err := t.addIdentity(schema.RolePerson, t.mark, i+1, 0); err != nil {
 			return err

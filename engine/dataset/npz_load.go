@@ -21,12 +21,13 @@ func readNPZ(t *table, in *source.Input) error {
 		}
 	}
 	if t.e.GroupColumn != nil {
-		if m.group, err = t.memberIDs(in, z, names.Group, t.e.GroupColumn.Name); err != nil {
+		if m.group, err = t.memberIDs(in, z, names.Group, true, t.e.GroupColumn.Name); err != nil {
 			return err
 		}
 	}
 	if t.people != nil {
-		if m.person, err = t.memberIDs(in, z, names.Person, t.e.PersonColumn.Name); err != nil {
+		if m.person, err = t.memberIDs(in, z, names.Person, t.o.Persons == KeepPersons,
+			t.e.PersonColumn.Name); err != nil {
 			return err
 		}
 	}

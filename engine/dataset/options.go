@@ -69,6 +69,9 @@ const (
 	RefusePersons PersonMode = iota
 	// KeepPersons groups the records by person (engine.Records.GroupPersons).
 	KeepPersons
+	// SeekPersons groups the records by person if the file has a person of every row: whatever the number of persons is,
+	// and with all rows. It is for exact figures, which count rows and take the rows of a person together.
+	SeekPersons
 	// IgnorePersons ignores persons. It is for uses whose result does not concern persons, such as prediction.
 	IgnorePersons
 )

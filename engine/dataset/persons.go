@@ -3,6 +3,7 @@ package dataset
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"dyad/engine/dataset/schema"
@@ -17,7 +18,11 @@ func (t *table) addPerson(field []byte, row, position int) error {
 	k, ok := p.text[string(field)]
 	if !ok {
 		key := schema.IDKey(string(field))
-		if p.missing[key] {
+		switch {
+		case p.missing[key] && t.o.Persons == SeekPersons:
+			p.unknown = true
+			return nil
+		case p.missing[key]:
 			return t.errorf(row, t.e.PersonColumn.Name, position, ruleNoPerson)
 		}
 		if k, ok = p.number[key]; !ok {
@@ -33,13 +38,17 @@ func (t *table) addPerson(field []byte, row, position int) error {
 // group groups the records of d by person and assigns query groups to persons.
 func (t *table) group(d *Dataset) error {
 	of, count, err := t.persons()
-	if err != nil {
+	most := t.e.Schema().PersonCap()
+	if t.o.Persons == SeekPersons {
+		most = math.MaxInt32
+	}
+	if err != nil || t.o.Persons == SeekPersons && (len(of) == 0 || t.people.unknown) {
 		return err
 	}
 	if d.Groups, err = t.personGroups(d.Groups, of, count); err != nil {
 		return err
 	}
-	if d.Records, err = d.Records.GroupPersons(of, count, t.e.Schema().PersonCap()); err != nil {
+	if d.Records, err = d.Records.GroupPersons(of, count, most); err != nil {
 		return fmt.Errorf("dataset: %w", err)
 	}
 	return nil
@@ -76,6 +85,7 @@ func (t *table) persons() (of []int32, count int, err error) {
 	s, p := t.e.Schema(), t.people
 	count, of = len(p.number), p.of.join()
 	switch {
+	case t.o.Persons == SeekPersons:
 	case s.Persons > 0 && count != s.Persons:
 		return nil, 0, t.errorf(0, t.e.PersonColumn.Name, 0, ruleOtherPersons)
 	case count < 2 && t.o.Labels == LabelsRequired:

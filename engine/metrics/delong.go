@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// ErrOneRecord is returned if a class has only one record, because the variance needs two records of each class.
+// ErrOneRecord is returned if a class has only one record or person, because the variance needs two of each class.
 var ErrOneRecord = errors.New("metrics: a class has one record, and DeLong's variance needs at least two records of " +
 	"each class")
 
@@ -45,6 +45,68 @@ func DeLong(scores, labels []float64) (AUCEstimate, error) {
 	v := pos.variance(neg.n)
 	variance, _ := v.Add(v, neg.variance(pos.n)).Float64()
 	return AUCEstimate{AUC: quotient(pos.sum, 2*pos.n*neg.n), Variance: variance}, nil
+}
+
+// deLongOfPersons is DeLong for rows of persons, which are not independent (Obuchowski 1997). first has the first row
+// of each person and then the number of rows, as engine.Records.FirstRows. AUC compares all rows. Let S10_k and S01_k be
+// the sums of V10_i - AUC and of V01_j - AUC over the rows of person k, I of K persons have a positive row, and J have a
+// negative row. Then
+//
+//	Variance = I/((I-1) P^2) sum_k S10_k^2 + J/((J-1) N^2) sum_k S01_k^2 + 2 K/((K-1) P N) sum_k S10_k S01_k.
+//
+// With one row for each person, or without persons, this is the variance of DeLong. deLongOfPersons returns ErrOneRecord
+// if I or J is 1.
+func deLongOfPersons(scores, labels []float64, first []int) (AUCEstimate, error) {
+	e, err := DeLong(scores, labels)
+	if err == nil && first != nil {
+		e.Variance, err = spread(placements(scores, labels), labels, first)
+	}
+	return e, err
+}
+
+// spread returns the variance in the comment of deLongOfPersons of the difference of the mean of values over positive
+// rows and its expectation, where values has V10 of positive and V01 of negative rows, or differences of them.
+func spread(values, labels []float64, first []int) (float64, error) {
+	class := func(i int) int {
+		if labels[i] > 0 {
+			return 1
+		}
+		return 0
+	}
+	var n, sum, units, squares [2]float64
+	for i, v := range values {
+		n[class(i)]++
+		sum[class(i)] += v
+	}
+	persons, both := len(values), 0.0
+	if first != nil {
+		persons = len(first) - 1
+	}
+	for k := range persons {
+		from, to := k, k+1
+		if first != nil {
+			from, to = first[k], first[k+1]
+		}
+		var of, has [2]float64
+		for i := from; i < to; i++ {
+			c := class(i)
+			of[c] += values[i] - sum[c]/n[c]
+			has[c] = 1
+		}
+		for c := range of {
+			units[c] += has[c]
+			squares[c] += of[c] * of[c]
+		}
+		both += of[0] * of[1]
+	}
+	if min(units[0], units[1]) < 2 {
+		return 0, ErrOneRecord
+	}
+	variance := 2 * both / (n[0] * n[1]) * float64(persons) / float64(persons-1)
+	for c := range n {
+		variance += squares[c] / ((units[c] - 1) * n[c] * (n[c] / units[c]))
+	}
+	return variance, nil
 }
 
 // Interval returns the two-sided interval log(A/(1-A)) -+ z s/(A(1-A)), transformed back to (0, 1), for the AUC of the

@@ -30,23 +30,11 @@ func DeLongDifference(first, second, labels []float64) (AUCDifference, error) {
 		return AUCDifference{}, err
 	}
 	u, v := placements(first, labels), placements(second, labels)
-	d := AUCDifference{Difference: a.AUC - b.AUC}
-	for _, positive := range []bool{true, false} {
-		var n, sum, square float64
-		for i, y := range labels {
-			if (y > 0) == positive {
-				n++
-				sum += u[i] - v[i]
-			}
-		}
-		for i, y := range labels {
-			if (y > 0) == positive {
-				e := u[i] - v[i] - sum/n
-				square += e * e
-			}
-		}
-		d.Variance += square / ((n - 1) * n)
+	for i := range u {
+		u[i] -= v[i]
 	}
+	d := AUCDifference{Difference: a.AUC - b.AUC}
+	d.Variance, _ = spread(u, labels, nil)
 	return d, nil
 }
 

@@ -154,6 +154,34 @@ func TestDeLongByHand(t *testing.T) {
 	}
 }
 
+// TestRowsOfPersonsAreNoSample: rows that are repeated tell nothing more, and a person with both classes counts in both
+// sums and in their product (Obuchowski 1997).
+func TestRowsOfPersonsAreNoSample(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range 20 {
+		n := 8 + rng.IntN(20)
+		scores, labels, twice, first := make([]float64, n), make([]float64, n), [2][]float64{}, []int{0}
+		for i := range n {
+			scores[i], labels[i] = float64(rng.IntN(9)), float64(2*(i%2)-1)
+			rows := 2
+			twice[0] = append(twice[0], slices.Repeat(scores[i:i+1], rows)...)
+			twice[1] = append(twice[1], slices.Repeat(labels[i:i+1], rows)...)
+			first = append(first, first[i]+rows)
+		}
+		want := must.Get(DeLong(scores, labels))(t)
+		if got := must.Get(deLongOfPersons(twice[0], twice[1], first))(t); got.AUC != want.AUC ||
+			!near(got.Variance, want.Variance, 1e-12) {
+			t.Errorf("%+v, and %+v with every row twice", want, got)
+		}
+	}
+	// By hand: V10 = (1, 2/3, 1), V01 = (1, 1, 2/3), AUC 8/9; four persons, two of them with a row of each class.
+	e := must.Get(deLongOfPersons([]float64{5, 1, 2, 1, 6, 3}, []float64{1, -1, 1, -1, 1, -1}, []int{0, 2, 4, 5, 6}))(t)
+	if !near(e.Variance, 46.0/2187, 1e-12) {
+		t.Errorf("%+v, want %v", e, 46.0/2187)
+	}
+	must.Fail(deLongOfPersons([]float64{1, 2, 3, 4}, []float64{1, 1, -1, -1}, []int{0, 2, 4}))(t, ErrOneRecord, "one person")
+}
+
 func TestIntervalValues(t *testing.T) {
 	e := AUCEstimate{AUC: 0.9, Variance: 0.0009}
 	const z = 1.959963984540054

@@ -11,6 +11,7 @@ import (
 type Evaluation struct {
 	Task    string `json:"task"`
 	Records int    `json:"records"`
+	Unit    string `json:"unit,omitempty"` // Unit is "person" if Records counts persons
 	// Objective is the mean loss without the L2 term, and ObjectiveOf names the loss. It is absent for a pair
 	// model that does not name its loss and for a model of algorithm moments.
 	Objective   *float64 `json:"objective,omitempty"`
@@ -18,7 +19,7 @@ type Evaluation struct {
 
 	// The fields below are for scores of two classes.
 	AUC        *float64 `json:"auc,omitempty"`
-	AUCLow     *float64 `json:"auc_low,omitempty"` // AUCLow and AUCHigh are the DeLong interval
+	AUCLow     *float64 `json:"auc_low,omitempty"` // AUCLow and AUCHigh are the DeLong interval, see deLongOfPersons
 	AUCHigh    *float64 `json:"auc_high,omitempty"`
 	Confidence float64  `json:"confidence,omitempty"`
 	Threshold  float64  `json:"threshold"`
@@ -65,8 +66,11 @@ func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top
 	return nil
 }
 
-// Classes adds the measures for scores of two classes, with the DeLong interval if the records allow it.
-func (e *Evaluation) Classes(scores, labels []float64, threshold, confidence float64) error {
+// Classes adds the measures of the scores of r, which has two classes, with the DeLong interval if the records allow it.
+// All measures count rows, and the interval takes the rows of a person together. known reports whether r has the persons
+// of its rows, if rows are of persons; without them there is no interval.
+func (e *Evaluation) Classes(scores []float64, r *engine.Records, known bool, threshold, confidence float64) error {
+	labels := r.Labels()
 	auc, err := AUC(scores, labels)
 	if err != nil {
 		return err
@@ -76,8 +80,11 @@ func (e *Evaluation) Classes(scores, labels []float64, threshold, confidence flo
 		return err
 	}
 	e.AUC, e.Accuracy, e.Threshold = &auc, &accuracy, threshold
-	estimate, err := DeLong(scores, labels)
-	if errors.Is(err, ErrOneRecord) {
+	if r.ByPerson() {
+		e.Unit = "person"
+	}
+	estimate, err := deLongOfPersons(scores, labels, r.FirstRows())
+	if !known || errors.Is(err, ErrOneRecord) {
 		return nil
 	}
 	if err != nil {

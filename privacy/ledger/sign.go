@@ -121,35 +121,37 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 // elsewhere. It then writes the current head to this file. If the ledger does not continue from the recorded
 // head, the ledger was replaced by an older copy or by another ledger. In this case Witness fails with
 // ErrUnavailable and does not change the file. Witness also searches for the recorded head in archives. If
-// the head may be in a missing archive, the error names the archive.
-func (l *Ledger) Witness(file string) (lines int, err error) {
+// the head may be in a missing archive, the error names the archive. If there is no such file, Witness makes it
+// and compares nothing. It returns the number of lines of the ledger and whether it compared an earlier head.
+func (l *Ledger) Witness(file string) (lines int, compared bool, err error) {
 	st, err := l.load()
 	if err != nil {
-		return 0, err
+		return 0, false, err
 	}
 	text, err := durable.Read(file, maxWitnesses)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return 0, l.errorf("cannot read the witness %s: %w", file, err)
+		return 0, false, l.errorf("cannot read the witness %s: %w", file, err)
 	default:
 		var was witness
 		if !bytes.HasSuffix(text, []byte("\n")) || !decodeExact(text[:len(text)-1], &was) || was.Format != witnessFormat ||
 			was.Lines < 1 {
-			return 0, l.errorf("%s is not the witness of a ledger; name another file", file)
+			return 0, false, l.errorf("%s is not the witness of a ledger; name another file", file)
 		}
 		if err := l.goesOn(st, was); err != nil {
-			return 0, err
+			return 0, false, err
 		}
+		compared = true
 	}
 	body, err := encodeBody("witness", witness{witnessFormat, st.lines, st.last.String()}, witnessFormat)
 	if err == nil {
 		err = durable.Write(file, true, true, nil, durable.Text(append(body, '\n')))
 	}
 	if err != nil {
-		return 0, l.errorf("cannot write the witness %s: %w", file, err)
+		return 0, false, l.errorf("cannot write the witness %s: %w", file, err)
 	}
-	return st.lines, nil
+	return st.lines, compared, nil
 }
 
 // witness is a head that another person keeps.

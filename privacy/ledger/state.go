@@ -234,6 +234,13 @@ func (st *ledgerState) warnings(c Charge, total *account.Total, err error) (warn
 	if c.SeededNoise {
 		warnings = append(warnings, privacy.SeededWarning)
 	}
+	for _, e := range st.entries {
+		if w := e.Charge; w != nil && c.Approved != "" && w.Approved == c.Approved && w.Run != c.Run {
+			warnings = append(warnings, fmt.Sprintf("run %s was charged with the same approved page, which allows one run; "+
+				"have a page approved for every run", w.Run))
+			break
+		}
+	}
 	return append(warnings, st.compareFingerprint(c)...)
 }
 
