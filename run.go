@@ -248,6 +248,9 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	if err != nil {
 		return nil, "", err
 	}
+	for _, text := range r.Notes {
+		o.note("dyad: warning: " + text)
+	}
 	name, err := shelf.Saved(r)
 	if err != nil && name == "" {
 		err = errors.Join(ErrUnsaved, err)

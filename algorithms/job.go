@@ -56,6 +56,7 @@ type Result struct {
 	Restored  int               // steps that came from a checkpoint
 	Seconds   float64           // time of Job.Train, without the charge
 	Record    json.RawMessage   // the record of the plan (Plan.Record); nil on public data
+	Notes     []string          // for the owner of the data alone (privacy.Receipt); no file may have them
 }
 
 // Execute charges and runs a job. On private data it takes these steps:
@@ -292,6 +293,7 @@ func (r *Result) begin(j Job, source *privacy.Source, o Options) (*privacy.LiveS
 	if err != nil {
 		return nil, err
 	}
+	r.Notes = session.Receipt().Notes
 	for _, w := range session.Receipt().Warnings {
 		r.warn(w)
 	}

@@ -91,6 +91,9 @@ type Receipt struct {
 	Run      string
 	Seq      int // Seq is the line of the charge in the ledger, or 0 without a charge.
 	Warnings []string
+	// Notes are for the owner of the data alone. They compare the records with the records of earlier runs, without noise,
+	// so no result of a run may contain them.
+	Notes []string
 }
 
 // SeededWarning is the warning for a run whose noise comes from a seed.

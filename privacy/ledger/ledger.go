@@ -203,13 +203,15 @@ func (l *Ledger) Begin(c Charge, src *privacy.Source) (*privacy.LiveSession, err
 		if err != nil {
 			return privacy.Receipt{}, err
 		}
+		var notes []string
 		seq, warnings, err := l.change(typeCharge, c.Time, body, func(st *ledgerState) ([]string, error) {
+			notes = st.compareFingerprint(c)
 			return st.admit(c)
 		})
 		if err != nil {
 			return privacy.Receipt{}, fmt.Errorf("%w; no result was released", err)
 		}
-		return privacy.Receipt{Run: c.Run, Seq: seq, Warnings: warnings}, nil
+		return privacy.Receipt{Run: c.Run, Seq: seq, Warnings: warnings, Notes: notes}, nil
 	})
 }
 

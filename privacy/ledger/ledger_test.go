@@ -79,8 +79,20 @@ func countRun(t *testing.T, l *Ledger, run string) int {
 
 func wantWarning(t *testing.T, s *privacy.LiveSession, text string, want bool) {
 	t.Helper()
-	if got := strings.Contains(strings.Join(s.Receipt().Warnings, "\n"), text); got != want {
-		t.Errorf("warning %q: %v, want %v; warnings: %q", text, got, want, s.Receipt().Warnings)
+	wantText(t, s.Receipt().Warnings, text, want)
+}
+
+// wantNote also checks that the text is no warning, because a result has all warnings.
+func wantNote(t *testing.T, s *privacy.LiveSession, text string, want bool) {
+	t.Helper()
+	wantText(t, s.Receipt().Notes, text, want)
+	wantText(t, s.Receipt().Warnings, text, false)
+}
+
+func wantText(t *testing.T, all []string, text string, want bool) {
+	t.Helper()
+	if got := strings.Contains(strings.Join(all, "\n"), text); got != want {
+		t.Errorf("%q: %v, want %v; all texts: %q", text, got, want, all)
 	}
 }
 
@@ -266,12 +278,12 @@ func TestFingerprintWarns(t *testing.T) {
 		return mustBegin(t, l, c)
 	}
 	const changed, alias = "differ from the data of run", "were already charged under id"
-	wantWarning(t, begin("a", "clinic", "one"), changed, false)
-	wantWarning(t, begin("b", "clinic", "one"), changed, false)
-	wantWarning(t, begin("c", "clinic", "two"), changed, true)
+	wantNote(t, begin("a", "clinic", "one"), changed, false)
+	wantNote(t, begin("b", "clinic", "one"), changed, false)
+	wantNote(t, begin("c", "clinic", "two"), changed, true)
 	s := begin("d", "renamed", "one")
-	wantWarning(t, s, changed, false)
-	wantWarning(t, s, alias, true)
+	wantNote(t, s, changed, false)
+	wantNote(t, s, alias, true)
 
 	again := must.Get(Open(l.path))(t)
 	must.Equal(t, print(l, "one"), print(again, "one"), "the fingerprint changed when the ledger was opened again")

@@ -118,7 +118,7 @@ func (l *Ledger) Resume(run string, c Charge, src *privacy.Source) (*privacy.Liv
 			if err := sameRun(*charged.Charge, c); err != nil {
 				return nil, err
 			}
-			receipt.Seq = charged.Seq
+			receipt.Seq, receipt.Notes = charged.Seq, st.compareFingerprint(c)
 			total, err := st.compose(c.DataID, nil)
 			return st.warnings(c, total, err), nil
 		})

@@ -241,9 +241,11 @@ func (st *ledgerState) warnings(c Charge, total *account.Total, err error) (warn
 			break
 		}
 	}
-	return append(warnings, st.compareFingerprint(c)...)
+	return warnings
 }
 
+// compareFingerprint returns notes for the owner of the data about earlier runs on other data of the same id, or on the
+// same data of another id. They tell whether all records are the same, so they must not be part of a result.
 func (st *ledgerState) compareFingerprint(c Charge) []string {
 	if c.Fingerprint == "" {
 		return nil
