@@ -102,7 +102,7 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	if err != nil {
 		return nil, nil, err
 	}
-	after, more, levels, err := a.planned(s, c.Features)
+	after, more, levels, err := a.wider(c.Features-problem.D).planned(s, c.Features)
 	if err == nil {
 		err = c.covers(s, after)
 	}
@@ -193,6 +193,17 @@ func (a Moments) planned(s Spec, d int) (*MomentsPlan, Releases, func(Releases),
 	return a.rows(s, s.Kernel, c)
 }
 
+// wider returns a for that many more features, of products. Each of them is a block with a line of its own.
+func (a Moments) wider(more int) Moments {
+	if a.Blocks != nil {
+		a.Blocks = slices.Concat(a.Blocks, slices.Repeat([]int{1}, more))
+	}
+	if a.Lines != nil {
+		a.Lines = slices.Concat(a.Lines, slices.Repeat([]float64{1}, more))
+	}
+	return a
+}
+
 // passes returns the number of passes over the records, including the passes before the choice of pairs and the
 // pass of the choice.
 func (m *MomentsPlan) passes() int {
@@ -243,12 +254,7 @@ func (a Moments) trainPairs(ctx context.Context, holder engine.Holder, p *Plan, 
 	if m.Second == engine.FullSecond {
 		of.Ridge *= math.Sqrt(float64(problem.D) / float64(c.Features))
 	}
-	if more := problem.D - p.Spec.Kernel.Problem().D; a.Blocks != nil { // each product is a block with a line of its own
-		a.Blocks = slices.Concat(a.Blocks, slices.Repeat([]int{1}, more))
-		if a.Lines != nil {
-			a.Lines = slices.Concat(a.Lines, slices.Repeat([]float64{1}, more))
-		}
-	}
+	a = a.wider(problem.D - p.Spec.Kernel.Problem().D)
 	w, err := a.train(ctx, wide, &of, problem, p.Releases[c.Rows+1:], of.released(problem.D), s, Tracker{
 		OnStep: func(done, _ int) { t.Step(before+done, total) },
 		OnRestore: func(_ []int32, vectors ...[]float64) (int, error) {
