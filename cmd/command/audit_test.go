@@ -118,10 +118,8 @@ func TestAuditRefusesBadInput(t *testing.T) {
 		{[]string{"dpgdsc", "--method", "canaries", "--canaries", "9"}, "canaries"},
 		{[]string{"offpairstrc", "--mode", "paper", "--loss", "logistic"}, "never takes a step"},
 	} {
-		code, _, errs := dyad(t, dir, append([]string{"lab", "audit"}, c.args...)...)
-		if code != exitInput || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "dyad: ") {
-			t.Errorf("dyad lab audit %v: exit %d, want 64: %s", c.args, code, errs)
-		}
+		r := ran(t, dir, append([]string{"lab", "audit"}, c.args...)...).exits(exitInput).warns(c.want)
+		r.want(strings.HasPrefix(r.errs, "dyad: "), "a message of the program")
 	}
 	t.Chdir(dir)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -58,13 +58,9 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
 	dir := t.TempDir()
 	plan := []string{"plan", "-n", "1000000", "-d", "20", "--device", "cuda:h200"}
-	code, out, errs := dyad(t, dir, plan...)
-	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  790 MB of 150 GB",
-		"for a pass over the records", "passes ", "predicted from instruction counts", "plan only "} {
-		if code != exitOK || !strings.Contains(out, want) || strings.Contains(out, "one core") {
-			t.Errorf("exit %d, want %q: %s%s", code, want, out, errs)
-		}
-	}
+	ran(t, dir, plan...).exits(exitOK).prints("guarantee ", "gpu         NVIDIA H200 (cuda:h200)",
+		"gpu memory  790 MB of 150 GB", "for a pass over the records", "passes ", "predicted from instruction counts",
+		"plan only ").lacks("one core")
 	ran(t, dir, append(plan, "--algorithm", "gradient-perturbation")...).prints("s for a sum of gradients")
 	ran(t, dir, append(plan, "--model", "mlp")...).prints("one backward pass per record on a GPU", "gpu memory ")
 	ran(t, dir, append(plan, "--model", "mlp", "--set", "hidden=9,9", "--task",
@@ -97,10 +93,8 @@ func TestDriverErrors(t *testing.T) {
 func TestDoctorWithGPU(t *testing.T) {
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=2", "-DBROKEN=-1")
 	dir := t.TempDir()
-	code, out, _ := dyad(t, dir, "doctor")
-	must.Contain(t, out, "cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100",
-		"gpu check   FAIL", "the PTX does not compile", "ptxas fatal")
-	must.Equal(t, code, exitFailure, "doctor: exit")
+	ran(t, dir, "doctor").exits(exitFailure).prints("cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)",
+		"cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal")
 	ran(t, dir, "devices").exits(exitOK).prints("cuda:1   Mock A100", "140 GiB")
 	ends(t, dir, exitResource, "there is no GPU 7", "train", "--device", "cuda:7")
 	ran(t, dir, "train", "--verbose").exits(exitOK).warns("Mock H200 cannot be measured")
