@@ -118,10 +118,8 @@ func TestAuditRefusesBadInput(t *testing.T) {
 		{[]string{"dpgdsc", "--method", "canaries", "--canaries", "9"}, "canaries"},
 		{[]string{"offpairstrc", "--mode", "paper", "--loss", "logistic"}, "never takes a step"},
 	} {
-		code, _, errs := dyad(t, dir, append([]string{"lab", "audit"}, c.args...)...)
-		if code != exitInput || !strings.Contains(errs, c.want) || !strings.HasPrefix(errs, "dyad: ") {
-			t.Errorf("dyad lab audit %v: exit %d, want 64: %s", c.args, code, errs)
-		}
+		r := ran(t, dir, append([]string{"lab", "audit"}, c.args...)...).exits(exitInput).warns(c.want)
+		r.want(strings.HasPrefix(r.errs, "dyad: "), "a message of the program")
 	}
 	t.Chdir(dir)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -213,16 +211,13 @@ func TestAuditOfPairs(t *testing.T) {
 
 // Hidden steps cannot be attacked with the usual runs: the verdict says so.
 func TestAuditSaysWhereItHasNoPower(t *testing.T) {
-	code, out, errs := dyad(t, t.TempDir(), "lab", "audit", "convergent-descent", "-n", "20", "--runs", "400")
-	if code != exitOK || !strings.Contains(out, "no power") ||
-		!strings.Contains(out, "These runs do NOT refute this value; try more --runs, or") {
-		t.Errorf("exit %d, %s%s", code, out, errs)
-	}
+	ran(t, t.TempDir(), "lab", "audit", "convergent-descent", "-n", "20", "--runs", "400").exits(exitOK).prints("no power",
+		"These runs do NOT refute this value; try more --runs, or")
 	// If these runs cannot tell the gap from the gap of half the claim, the control gives a number of runs.
-	code, out, errs = dyad(t, t.TempDir(), strings.Fields("lab audit moments -n 400 -d 4 --set choose-interactions=1 "+
+	out := mustRun(t, t.TempDir(), strings.Fields("lab audit moments -n 400 -d 4 --set choose-interactions=1 "+
 		"--epsilon 200 --runs 60")...)
-	if found := regexp.MustCompile(`this value; at least about (\d+) runs are needed`).FindStringSubmatch(out); code != exitOK || found == nil || len(found[1]) < 3 {
-		t.Errorf("exit %d, no number of runs: %s%s", code, out, errs)
+	if !regexp.MustCompile(`this value; at least about \d{3,} runs are needed`).MatchString(out) {
+		t.Errorf("no number of runs: %s", out)
 	}
 }
 
@@ -230,17 +225,14 @@ func TestAuditSaysWhereItHasNoPower(t *testing.T) {
 func TestAuditEndsWithTheBoundSoFar(t *testing.T) {
 	sizes.NotShort(t, "slow")
 	dir := t.TempDir()
-	code, out, errs := dyad(t, dir, "lab", "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "200ms")
-	if code != exitOK || !strings.Contains(out, "stopped before 200000 runs (time)") ||
-		!strings.Contains(out, "audited     epsilon >= ") {
-		t.Errorf("exit %d, %s%s", code, out, errs)
-	}
+	ran(t, dir, "lab", "audit", "subsampled-descent", "-n", "20", "--steps", "4", "--time", "200ms").exits(exitOK).prints(
+		"stopped before 200000 runs (time)", "audited     epsilon >= ")
 	t.Chdir(dir)
 	ctx, stop := context.WithCancel(context.Background())
 	const after = 500 * time.Millisecond
 	start := time.Now()
 	time.AfterFunc(after, stop)
-	code, out, errs = hooked(ctx, hooks{}, "lab", "audit", "dpgdsc", "--runs", "10000000")
+	code, out, errs := hooked(ctx, hooks{}, "lab", "audit", "dpgdsc", "--runs", "10000000")
 	if took := time.Since(start) - after; code != exitCancelled || !strings.Contains(out, "(interrupt)") ||
 		took > time.Second {
 		t.Errorf("exit %d, %v after the interrupt: %s%s", code, took, out, errs)

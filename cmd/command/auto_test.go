@@ -16,11 +16,8 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 	dir := clinic(t, 300)
 	var outputs [2]string
 	for i, more := range [][]string{nil, {"--algorithm", "auto"}} {
-		code, out, errs := dyad(t, dir, append([]string{"plan", "-n", "300", "--schema", "patients.yaml"}, more...)...)
-		if outputs[i] = out; code != exitOK || !strings.Contains(out, "algorithm   moments") ||
-			!strings.Contains(out, "chosen by auto: no loss was given") || !strings.Contains(out, "least squares") {
-			t.Errorf("plan %v: exit %d\n%s", more, code, out+errs)
-		}
+		outputs[i] = ran(t, dir, append([]string{"plan", "-n", "300", "--schema", "patients.yaml"}, more...)...).exits(exitOK).prints(
+			"algorithm   moments", "chosen by auto: no loss was given", "least squares").out
 	}
 	if outputs[0] != outputs[1] {
 		t.Errorf("auto is not the default:\n%s\n%s", outputs[0], outputs[1])

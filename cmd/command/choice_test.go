@@ -66,11 +66,9 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 		"delta > 0":                  {"--delta", "0", "--algorithm", "moments"},
 		"--holdout-epsilon does not": {"--holdout", "0.2", "--holdout-epsilon", "1"},
 	} {
-		code, _, errs := dyad(t, dir, append([]string{"train", "--data", "rows.csv", "--schema", "records.yaml", "--epsilon",
-			"16", "--yes", "--ledger", "l2.jsonl", "--out", "no.json"}, args...)...)
-		if code != exitInput || !strings.Contains(errs, want) && !strings.Contains(errs, "choose_interactions") {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		}
+		r := ran(t, dir, append([]string{"train", "--data", "rows.csv", "--schema", "records.yaml", "--epsilon", "16", "--yes",
+			"--ledger", "l2.jsonl", "--out", "no.json"}, args...)...).exits(exitInput)
+		r.want(strings.Contains(r.errs, want) || strings.Contains(r.errs, "choose_interactions"), "%q", want)
 	}
 }
 

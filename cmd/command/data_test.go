@@ -60,8 +60,7 @@ func TestInspectRealData(t *testing.T) {
 func TestInspectWarns(t *testing.T) {
 	dir := clinic(t, 50)
 	inspect := []string{"data", "inspect", "patients.csv", "--schema", "patients.yaml"}
-	_, out, _ := dyad(t, dir, inspect...)
-	must.Contain(t, out, "!!! Computed from PRIVATE data", "50 rows", "positive", "bmi", "never ", "smoker")
+	ran(t, dir, inspect...).prints("!!! Computed from PRIVATE data", "50 rows", "positive", "bmi", "never ", "smoker")
 	ran(t, dir, append(inspect, "--public-data")...).prints("50 rows").lacks("PRIVATE")
 }
 

@@ -41,19 +41,10 @@ func TestDeviceAbsent(t *testing.T) {
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
 	dir := t.TempDir()
 	for _, args := range [][]string{{"train"}, {"plan", "-n", "500", "-d", "3"}} {
-		code, _, errs := dyad(t, dir, append(args, "--device", "cuda:0")...)
-		if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") ||
-			!strings.Contains(errs, "dyad doctor") {
-			t.Errorf("%v with cuda:0: exit %d: %s", args, code, errs)
-		}
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK || strings.Contains(out+errs, "CUDA") {
-			t.Errorf("%v with auto: exit %d: %s", args, code, errs)
-		}
-		code, same, errs := dyad(t, dir, append(args, "--device", "cpu")...)
-		if code != exitOK || strings.Contains(errs, "device ") || args[0] == "plan" && out != same {
-			t.Errorf("%v with cpu: exit %d: %s", args, code, errs)
-		}
+		ran(t, dir, append(args, "--device", "cuda:0")...).exits(exitResource).warns("/nonexistent/libcuda.so.1", "dyad doctor")
+		auto := ran(t, dir, args...).exits(exitOK).lacks("CUDA")
+		same := ran(t, dir, append(args, "--device", "cpu")...).exits(exitOK)
+		same.want(!strings.Contains(same.errs, "device ") && (args[0] != "plan" || auto.out == same.out), "what auto prints")
 	}
 	for _, bad := range []string{"gpu", "cuda", "cuda:", "cuda:-1", "cuda:x"} {
 		ends(t, dir, exitInput, "auto, cpu or cuda:N", "train", "--device", bad)
@@ -67,13 +58,9 @@ func TestPlanForAnAbsentGPU(t *testing.T) {
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
 	dir := t.TempDir()
 	plan := []string{"plan", "-n", "1000000", "-d", "20", "--device", "cuda:h200"}
-	code, out, errs := dyad(t, dir, plan...)
-	for _, want := range []string{"guarantee ", "gpu         NVIDIA H200 (cuda:h200)", "gpu memory  790 MB of 150 GB",
-		"for a pass over the records", "passes ", "predicted from instruction counts", "plan only "} {
-		if code != exitOK || !strings.Contains(out, want) || strings.Contains(out, "one core") {
-			t.Errorf("exit %d, want %q: %s%s", code, want, out, errs)
-		}
-	}
+	ran(t, dir, plan...).exits(exitOK).prints("guarantee ", "gpu         NVIDIA H200 (cuda:h200)",
+		"gpu memory  790 MB of 150 GB", "for a pass over the records", "passes ", "predicted from instruction counts",
+		"plan only ").lacks("one core")
 	ran(t, dir, append(plan, "--algorithm", "gradient-perturbation")...).prints("s for a sum of gradients")
 	ran(t, dir, append(plan, "--model", "mlp")...).prints("one backward pass per record on a GPU", "gpu memory ")
 	ran(t, dir, append(plan, "--model", "mlp", "--set", "hidden=9,9", "--task",
@@ -106,10 +93,8 @@ func TestDriverErrors(t *testing.T) {
 func TestDoctorWithGPU(t *testing.T) {
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=2", "-DBROKEN=-1")
 	dir := t.TempDir()
-	code, out, _ := dyad(t, dir, "doctor")
-	must.Contain(t, out, "cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)", "cuda:1 Mock A100",
-		"gpu check   FAIL", "the PTX does not compile", "ptxas fatal")
-	must.Equal(t, code, exitFailure, "doctor: exit")
+	ran(t, dir, "doctor").exits(exitFailure).prints("cuda:0 Mock H200 (compute capability 9.0, 132 multiprocessors, 140 GiB)",
+		"cuda:1 Mock A100", "gpu check   FAIL", "the PTX does not compile", "ptxas fatal")
 	ran(t, dir, "devices").exits(exitOK).prints("cuda:1   Mock A100", "140 GiB")
 	ends(t, dir, exitResource, "there is no GPU 7", "train", "--device", "cuda:7")
 	ran(t, dir, "train", "--verbose").exits(exitOK).warns("Mock H200 cannot be measured")
@@ -124,33 +109,21 @@ func TestPairsDevice(t *testing.T) {
 		return pairsTrain("pairs.csv", "--kappa", "3", "--epochs", "1", "--device", device, "--ledger", "ledger")
 	}
 	t.Setenv("DYAD_LIBCUDA", "/nonexistent/libcuda.so.1")
-	code, _, errs := dyad(t, dir, args("cuda:0")...)
-	if code != exitResource || !strings.Contains(errs, "/nonexistent/libcuda.so.1") ||
-		exists(filepath.Join(dir, "ledger")) {
-		t.Errorf("no GPU: exit %d: %s", code, errs)
-	}
-	if code, _, errs = dyad(t, dir, args("gpu")...); code != exitInput || !strings.Contains(errs, "auto, cpu or cuda:N") {
-		t.Errorf("no device: exit %d: %s", code, errs)
-	}
+	ran(t, dir, args("cuda:0")...).exits(exitResource).warns("/nonexistent/libcuda.so.1").without("ledger")
+	ran(t, dir, args("gpu")...).exits(exitInput).warns("auto, cpu or cuda:N")
 	fakeCUDA(t, "-DINIT=0", "-DCOUNT=1", "-DBROKEN=-1")
 	softmax := []string{"--loss", "infonce", "--model", "mlp", "--hidden", "3", "--rows", "2"}
 	for _, more := range [][]string{nil, softmax} {
-		code, _, errs = dyad(t, dir, append(args("cuda:0"), more...)...)
-		if code == exitOK || !strings.Contains(errs, "the PTX does not compile") || strings.Contains(errs, "charged") {
-			t.Errorf("kernels that do not compile: exit %d: %s", code, errs)
-		}
+		r := ran(t, dir, append(args("cuda:0"), more...)...).warns("the PTX does not compile")
+		r.want(r.code != exitOK && !strings.Contains(r.errs, "charged"), "an error without a charge")
 	}
 	softmax = append(softmax, "--mode", "nonprivate", "--public-data")
-	if code, _, errs = dyad(t, dir, append(args("cuda:0"), softmax...)...); code == exitOK ||
-		!strings.Contains(errs, "use the CPU (--device cpu)") {
-		t.Errorf("a softmax without clipping: exit %d: %s", code, errs)
-	}
+	r := ran(t, dir, append(args("cuda:0"), softmax...)...).warns("use the CPU (--device cpu)")
+	r.want(r.code != exitOK, "an error")
 	ran(t, dir, "ledger", "show", "--ledger", "ledger").lacks("people")
-	code, _, errs = dyad(t, dir, args("auto")...)
-	if code != exitOK || strings.Count(errs, "device      cpu (auto): Mock H200 cannot be measured: ") != 1 ||
-		strings.Contains(errs, "ptxas") {
-		t.Errorf("auto: exit %d: %s", code, errs)
-	}
+	r = ran(t, dir, args("auto")...).exits(exitOK)
+	r.want(strings.Count(r.errs, "device      cpu (auto): Mock H200 cannot be measured: ") == 1 &&
+		!strings.Contains(r.errs, "ptxas"), "one line about the device")
 	ends(t, dir, exitOK, "people", "ledger", "show", "--ledger", "ledger")
 }
 

@@ -24,18 +24,13 @@ func TestFormulaWithMinus(t *testing.T) {
 			mustRun(t, t.TempDir(), append(args, "--json")...)
 		}
 	}
-	if code, _, errs := dyad(t, t.TempDir(), "lab", "audit", "gradient-perturbation", "--runs", "100", "--loss", formula); code == exitInput {
-		t.Errorf("audit: %s", errs)
-	}
+	r := ran(t, t.TempDir(), "lab", "audit", "gradient-perturbation", "--runs", "100", "--loss", formula)
+	r.want(r.code != exitInput, "a run")
 	for _, args := range [][]string{
 		{"lab", "losses", "check", formula}, {"lab", "losses", "check", "-u"}, {"lab", "losses", "check", "-n", "50", "-u^2", "-d", "3"},
 		{"lab", "losses", "check", "-normcdf(u)", "--radius", "2"}, {"lab", "losses", "check", "--json", "--", "-u"}, {"--json", "lab", "losses", "check", "-2*u"},
 	} {
-		if code, out, errs := dyad(t, t.TempDir(), args...); code != exitOK {
-			t.Errorf("%v: exit %d: %s", args, code, errs)
-		} else if !strings.Contains(out, "-") {
-			t.Errorf("%v: %s", args, out)
-		}
+		ran(t, t.TempDir(), args...).exits(exitOK).prints("-")
 	}
 	// A flag without its value is noticed, and short flags stay flags.
 	for _, args := range [][]string{{"train", "--loss", "--json"}, {"train", "--loss"}, {"lab", "losses", "check", "-x", "u"}} {

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -44,14 +43,9 @@ func TestGain(t *testing.T) {
 		{"-n 1000 -d 4 --device cpu", "time  ", "gain  ", 0, 0},
 	} {
 		args := append([]string{"plan"}, strings.Fields(c.args)...)
-		code, out, errs := dyad(t, dir, args...)
-		if code != exitOK || !strings.Contains(out, c.want) || strings.Contains(out, c.not) {
-			t.Errorf("%s: exit %d %s\n%s", c.args, code, errs, out)
-		}
-		var n numbers
-		if code, out, _ = dyad(t, dir, append(args, "--json")...); code != exitOK || json.Unmarshal([]byte(out), &n) != nil || n.Gain < c.least || n.Gain > c.most {
-			t.Errorf("%s: %+v, exit %d", c.args, n, code)
-		}
+		ran(t, dir, args...).exits(exitOK).prints(c.want).lacks(c.not)
+		n := decoded[numbers](t, dir, append(args, "--json")...)
+		must.Within(t, n.Gain, c.least, c.most, "%s: gain", c.args)
 		if parts := n.Reading > 0; parts && (n.Copying <= 0 || n.Passes <= 0 || n.Gain != (n.Reading+n.OnCPU)/(n.Reading+n.Copying+n.Passes)) {
 			t.Errorf("%s: %+v", c.args, n)
 		}

@@ -247,12 +247,7 @@ func TestLocalServerTokens(t *testing.T) {
 	}
 	alice, bob := token("tokens.key", "alice"), token("tokens.key", "bob")
 	stranger := token("other.key", "alice")
-	if code, out, errs := dyad(t, dir, "local", "token", "--protocol", "later.json", "--key", "tokens.key",
-		"alice"); code != exitOK {
-		t.Fatal(errs)
-	} else {
-		write(t, dir, "later.token", out)
-	}
+	write(t, dir, "later.token", mustRun(t, dir, "local", "token", "--protocol", "later.json", "--key", "tokens.key", "alice"))
 	serving = append(serving, "--dir", "study")
 	address, stop := localServer(t, dir, append(serving, "--tokens", "tokens.key", "--messages-per-second", "0.001")...)
 	visits := func(user, file string) (int, error) {

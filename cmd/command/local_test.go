@@ -174,12 +174,9 @@ func TestLocalClientMemory(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	defer server.Close()
 	for _, where := range [][]string{{"--protocol", "p1.json"}, {"--server", server.URL}} {
-		code, _, errs := dyad(t, dir, append([]string{"local", "client", "--data", "patients.csv", "--schema",
-			"patients.yaml", "--user", "u", "--memory", "m.json", "--max-epsilon", "9"}, where...)...)
-		if code != exitInput || !strings.Contains(errs, "checksum") ||
-			!strings.Contains(errs, "no message was sent") || asked != 0 {
-			t.Errorf("a changed digit, %v: exit %d, %d requests: %s", where, code, asked, errs)
-		}
+		ran(t, dir, append([]string{"local", "client", "--data", "patients.csv", "--schema", "patients.yaml", "--user", "u",
+			"--memory", "m.json", "--max-epsilon", "9"}, where...)...).exits(exitInput).warns("checksum", "no message was sent")
+		must.Equal(t, asked, 0, "a changed digit: requests")
 	}
 	for name, text := range map[string]string{"cut": `{"format": "dyad-local-client/1", "answ`, "other": `{"format": "x"}`,
 		"no epsilon": `{"format": "dyad-local-client/1", "answers": [{"epoch": 1}]}`} {
@@ -224,10 +221,7 @@ func TestLocalMemoryTwoEpochsTwoNames(t *testing.T) {
 	for i, memory := range []string{"real.json", "link.json", "real.json"} {
 		args := []string{"--json", "local", "client", "--server", address, "--data", "patients.csv", "--schema",
 			"patients.yaml", "--user", "u", "--memory", memory, "--max-epsilon", "2"}
-		code, out, errs := dyad(t, dir, args...)
-		if want := fmt.Sprintf(`"epsilon_spent": 0.%d`, 2*(i+1)); code != exitOK || !strings.Contains(out, want) {
-			t.Errorf("epoch %d with --memory %s: exit %d, want %s: %s", i+1, memory, code, want, out+errs)
-		}
+		ran(t, dir, args...).exits(exitOK).prints(fmt.Sprintf(`"epsilon_spent": 0.%d`, 2*(i+1)))
 	}
 }
 

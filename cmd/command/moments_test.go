@@ -102,13 +102,8 @@ func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
 		"--loss exponential --second-moments diagonal --delta 0": "K-norm|second moments: diagonal",
 		"--json --delta 1e-5":                                    `"gradients": 3|"gradient_noise"`,
 	} {
-		code, out, errs := dyad(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm",
-			"moments-descent"}, strings.Fields(args)...)...)
-		for _, text := range strings.Split(want, "|") {
-			if code != exitOK || !strings.Contains(out, text) {
-				t.Errorf("plan %s: exit %d, without %q\n%s", args, code, text, out+errs)
-			}
-		}
+		ran(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm", "moments-descent"},
+			strings.Fields(args)...)...).exits(exitOK).prints(strings.Split(want, "|")...)
 	}
 	ends(t, t.TempDir(), exitInput, "moments-descent does", "plan", "-n", "100", "-d", "3", "--algorithm", "moments",
 		"--gradient-share", "0.2")
