@@ -12,6 +12,7 @@ import (
 	"dyad/engine/dataset"
 	"dyad/engine/device"
 	"dyad/internal/input"
+	"dyad/internal/texts"
 	"dyad/privacy"
 )
 
@@ -171,7 +172,7 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	if t.Network != nil {
 		t.Network.describe(t.Plan)
 	}
-	return t, nil
+	return t, input.As(prefixed(texts.Check(Model{Task: t.Task, Loss: &t.Loss, Network: t.Network, Report: t.Report()})))
 }
 
 // l2 returns the weight of the L2 term.

@@ -80,6 +80,14 @@ func TestPublicFaultsCostNothing(t *testing.T) {
 		{"an id that a model cannot have", train(dyad.Run{ID: "a b"}), "run"},
 		{"a year that JSON has not", train(dyad.Run{Created: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)}), "year"},
 		{"moments with another formula", second(dyad.Plan(data.Shape(), square)), "only the square loss"},
+		{"an algorithm that a file cannot name", func() error {
+			p, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1, Algorithm: renamed{}})
+			if err == nil {
+				_, err = p.Run(t.Context(), data, dyad.Run{Ledger: book, Out: "renamed.json"})
+				err = errors.Join(err, second(dyad.Load("renamed.json")))
+			}
+			return err
+		}(), "report.algorithm"},
 		{"blocks of fewer features", moments(algorithms.Moments{Blocks: []int{3}}), "add up to 12"},
 		{"a block of -3", moments(algorithms.Moments{Blocks: []int{-3, 15}}), "add up to 12"},
 		{"lines without blocks", moments(algorithms.Moments{Lines: make([]float64, 12)}), "lines need blocks"},
@@ -107,6 +115,25 @@ func TestPublicFaultsCostNothing(t *testing.T) {
 		}
 	}
 	must.Do(t, errors.Join(figures(own, dyad.FigureOptions{}), train(dyad.Run{ID: "A-1.figures"})))
+}
+
+// renamed is gradient perturbation under a name that a file of a model cannot have.
+type renamed struct {
+	algorithms.GradientPerturbation
+}
+
+func (a renamed) Info() algorithms.Info {
+	i := a.GradientPerturbation.Info()
+	i.Name = "My_Algorithm"
+	return i
+}
+
+func (a renamed) Plan(s algorithms.Spec) (*algorithms.Plan, error) {
+	p, err := a.GradientPerturbation.Plan(s)
+	if err == nil {
+		p.Algorithm = a.Info().Name
+	}
+	return p, err
 }
 
 // A verdict is of the model as it is, and goroutines may ask for it at once.

@@ -336,8 +336,11 @@ class _Estimator(_raw.Private):
         Figures.load reads it at no cost. options are flags and keys of ``dyad evaluate``, such as resume="RUN".
         """
         self._fitted()
-        if "seed" in {o.strip(" -") for o in options}:
+        names = {o.strip(" -").replace("_", "-") for o in options}
+        if "seed" in names:
             raise DyadError("noise is never seeded from Python")
+        if "public-data" in names:
+            raise DyadError("public=True of the class declares data public, not an option of evaluate")
         if epsilon is None and not self._is_public:
             raise DyadError(
                 "figures of private records are private like the records: evaluate(X, y, epsilon=...) releases them with a guarantee "
@@ -389,6 +392,8 @@ class _Estimator(_raw.Private):
 
     def curves(self, path: Path | None = None) -> list[Curve]:
         """What each column adds to a linear score, with the band of its noise where the schema has a basis or interactions (dyad report --curves).
+
+        The score of a record is their sum, up to a constant, if its encoded features have norm at most 1. The score of a longer record is divided by the norm.
 
         They follow from the model alone: no budget is charged. path is a figure to write, too: SVG, PDF or PNG by its ending; a file that
         is there is not replaced.

@@ -55,6 +55,8 @@ def test_noise_is_never_seeded(clinic):
             private(options={name: "1"}).fit(X, y)
     with pytest.raises(DyadError, match="never seeded"):
         private().fit(X, y).evaluate(X, y, epsilon=1, seed=3)
+    with pytest.raises(DyadError, match="declares data public"):
+        private().fit(X, y).evaluate(X, y, epsilon=1, public_data=True)
 
 
 @pytest.mark.parametrize(
