@@ -177,11 +177,12 @@ type Provenance struct {
 }
 
 // Qualify adds assumptions and warnings to a guarantee. The assumptions state which records the data can contain. The
-// warnings void the guarantee.
+// warnings void the guarantee. A guarantee that is made of others has these assumptions already.
 func (p Provenance) Qualify(g *privacy.Guarantee) {
-	g.Assumptions = append(g.Assumptions, wellFormed)
-	if p.SelectedByLabel {
-		g.Assumptions = append(g.Assumptions, SelectedByLabel)
+	for _, text := range []string{wellFormed, SelectedByLabel} {
+		if (text != SelectedByLabel || p.SelectedByLabel) && !slices.Contains(g.Assumptions, text) {
+			g.Assumptions = append(g.Assumptions, text)
+		}
 	}
 	g.Warnings = append(g.Warnings, p.Ranges()...)
 }

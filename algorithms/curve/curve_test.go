@@ -3,6 +3,7 @@ package curve
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,8 @@ func TestPrivateCurveChargesEveryRelease(t *testing.T) {
 	for _, want := range []string{"constants of loss", "its privacy cost is charged", "norm bound"} {
 		must.Contain(t, strings.Join(c.Guarantee.Assumptions, "; "), want)
 	}
+	once := slices.Compact(slices.Sorted(slices.Values(c.Guarantee.Assumptions)))
+	must.Equal(t, len(once), len(c.Guarantee.Assumptions), "assumptions, each of them once")
 	out, err := algorithms.Execute(context.Background(), c.Job(attack.RandomRecords(40, 3, engine.UnitBounds(), 1)),
 		algorithms.Options{Public: true, Source: privacy.NewSeededSource(3)})
 	if err != nil {

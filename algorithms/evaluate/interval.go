@@ -51,7 +51,7 @@ func (r ratio) interval(confidence float64) Figure {
 	first := slices.IndexFunc(points, fits)
 	if first < 0 {
 		// No theta of the range fits the numbers, because the noise moved the estimate beyond an end of the range. The
-		// end alone would look like a share without an error, so the interval is that of an estimate at the end.
+		// end alone would look like a share without an error, so the interval is computed for an estimate at the end.
 		r.numerator = f.Value * r.denominator
 		first = max(slices.IndexFunc(points, fits), 0)
 	}

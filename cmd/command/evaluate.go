@@ -65,7 +65,7 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	}
 	o := reading{persons: dataset.IgnorePersons, public: true} // exact figures count rows
 	if m.Task == taskAUC && m.Encoder.GroupColumn == nil {
-		o.persons = dataset.SeekPersons // and the interval takes the rows of a person together
+		o.persons, o.any = dataset.KeepPersons, c.Holdout == nil // and the interval takes the rows of a person together
 	}
 	if c.Holdout == nil && c.Data.shared(c.Neighbours) > 0 && m.Encoder.Schema().ByPerson() {
 		o.leftOut = true
@@ -123,6 +123,7 @@ type reading struct {
 	persons dataset.PersonMode
 	n       int  // number of persons instead of the number in the schema; 0 for the latter
 	public  bool // the schema's declaration as public may apply to these records
+	any     bool // dataset.Options.AnyPersons
 	leftOut bool // each row is left out of its own neighbours, and all rows of persons count
 }
 
@@ -146,7 +147,7 @@ func (c *evaluatedFlags) read(a *app, m *model, from dataFiles, o reading) (held
 	// records of a pack in float32 differ from those that the model encodes
 	schema.Store = cmp.Or(schema.Store, dataset.StoreFloat64)
 	schema.Public = schema.Public && o.public // whether these records are public
-	data, err := a.readTraining(from, &schema, c.options(dataset.Options{Persons: o.persons}), o.public)
+	data, err := a.readTraining(from, &schema, c.options(dataset.Options{Persons: o.persons, AnyPersons: o.any}), o.public)
 	if err != nil {
 		return nil, 0, err
 	}

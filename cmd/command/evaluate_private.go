@@ -139,7 +139,10 @@ func (c *evaluatePrivateCmd) page(m *model, r *privateResult, l *lib.Ledger) (d 
 		err = d.alsoCharged(l, r)
 	}
 	if d.charges != nil && len(d.charges.runs) == 0 { // the model was charged to another ledger
-		d.charges, d.otherCharges = d.otherCharges, nil
+		d.charges = nil
+		if d.otherCharges != nil {
+			d.charges, d.otherCharges = d.otherCharges[0], nil
+		}
 	}
 	return d, err
 }

@@ -169,6 +169,11 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 		r.Ledger = "the ledger is intact; it has one charge of this plan, but no hash of a stream's model file, so " +
 			"only the plan was compared"
 	}
+	for _, by := range choosers(entries, files.Digest(text), m.Run) {
+		if r.Ledger != "" {
+			r.Ledger += fmt.Sprintf("; run %s, charged to data id %q, chose this file among others", by.Run, by.DataID)
+		}
+	}
 	return r, nil
 }
 

@@ -118,6 +118,7 @@ func TestTrainPersons(t *testing.T) {
 			t.Errorf("%v has no figures of persons: %s", use, out)
 		}
 	}
+	ends(t, dir, exitOK, "for one row of each person (more rows need more memory and time)", "plan", "--schema", "declared.yaml")
 	// A plan for the number of rows would be approved for a run that cannot be.
 	ends(t, dir, exitInput, "(-n counts persons, not rows); leave -n out", "plan", "-n", "41", "--schema", "declared.yaml")
 	ends(t, dir, exitOK, "figures of the 10 held-out persons: dyad evaluate m.json", "train", "--data", "visits.csv",

@@ -233,8 +233,10 @@ func writeNeeds(b *strings.Builder, r *algorithms.Report, z algorithms.Needs, p 
 	r.Add("estimated_passes", z.Passes)
 	r.Add("estimated_bytes_per_pass", z.Records)
 	r.Add("estimated_seconds", z.Seconds)
-	line(b, "memory", "about %s: %s for the records, %s for computed numbers, %s for the program and reader",
-		algorithms.Size(z.Memory(1)), algorithms.Size(z.Records), algorithms.Size(z.Vectors),
+	line(b, "memory", "about %s: %s for %s, %s for computed numbers, %s for the program and reader",
+		algorithms.Size(z.Memory(1)), algorithms.Size(z.Records),
+		pick(p.PersonRows > 0, "one row of each person (more rows need more memory and time)", "the records"),
+		algorithms.Size(z.Vectors),
 		algorithms.Size(z.Memory(1)-z.Records-z.Vectors))
 	line(b, "passes", "about %g passes over the records, and each pass reads %s", algorithms.Roughly(z.Passes),
 		algorithms.Size(z.Records))

@@ -49,7 +49,9 @@ type document struct {
 	file      string     // file of the model
 	judged    *judgement // verdict on a file that others may have written
 
-	otherCharges *charges // charges of the figures, if they have another data id
+	// otherCharges are the charges of the figures, and of searches that chose the model, if they have other data ids.
+	otherCharges []*charges
+	chosen       []string // sentences that name these searches
 }
 
 // charges holds all charges of a data id.
@@ -100,7 +102,48 @@ func (d *document) alsoCharged(l *ledger.Ledger, r *privateResult) error {
 	if err != nil || c == nil || len(c.runs) == 0 {
 		return err
 	}
-	d.otherCharges = c
+	d.otherCharges = append(d.otherCharges, c)
+	return nil
+}
+
+// choosers returns the charges of searches that released the file with the given digest because they chose it among
+// released models. run is the run that made the model.
+func choosers(entries []ledger.Entry, digest, run string) (all []*ledger.Charge) {
+	for _, end := range entries {
+		if end.Status != ledger.StatusReleased || end.Kept.Digest != digest || end.Run == run {
+			continue
+		}
+		for _, e := range entries {
+			if e.Charge != nil && e.Run == end.Run {
+				all = append(all, e.Charge)
+			}
+		}
+	}
+	return all
+}
+
+// chosenFrom adds the searches that chose the model by records of other data ids.
+func (d *document) chosenFrom(l *ledger.Ledger) error {
+	text, err := d.model.Text()
+	if err != nil {
+		return err
+	}
+	entries, _, err := l.History()
+	if err != nil {
+		return err
+	}
+	for _, by := range choosers(entries, files.Digest(text), d.model.Run) {
+		d.chosen = append(d.chosen, fmt.Sprintf("Run %s chose this model among others by the records of data id %q, so that "+
+			"the model tells about them, too.", by.Run, by.DataID))
+		if by.DataID == d.model.DataID {
+			continue
+		}
+		c, err := chargesOf(l, by.DataID, d.model.Guarantee.Delta)
+		if err != nil {
+			return err
+		}
+		d.otherCharges = append(d.otherCharges, c)
+	}
 	return nil
 }
 
@@ -234,8 +277,9 @@ func (d document) charged() (s page.Section) {
 	switch {
 	case d.charges != nil:
 		d.charges.add(&s)
-		if d.otherCharges != nil {
-			d.otherCharges.add(&s)
+		s.Text = append(s.Text, d.chosen...)
+		for _, other := range d.otherCharges {
+			other.add(&s)
 		}
 		return s
 	case d.guarantee.Kind == privacy.Public:

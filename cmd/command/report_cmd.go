@@ -58,7 +58,7 @@ func (c *reportCmd) Run(a *app) error {
 		}
 	}
 	if m.Guarantee.Kind != privacy.Public {
-		if d.charges, err = c.charges(m); err != nil {
+		if err = c.charged(&d); err != nil {
 			return err
 		}
 		if err := c.figureCharges(&d); err != nil {
@@ -90,39 +90,41 @@ func (c *reportCmd) Run(a *app) error {
 	return a.emit(made, "")
 }
 
-// charges returns the charges of the named ledger, or of the default one if it knows the run.
-func (c *reportCmd) charges(m *model) (*charges, error) {
+// charged adds the charges of the named ledger, or of the default one if it knows the run.
+func (c *reportCmd) charged(d *document) error {
+	m := d.model
 	if m.Run == "" { // the model comes from messages of users, which are in no ledger here
-		return nil, nil
+		return nil
 	}
 	path, err := c.path()
 	if err != nil || !exists(path) {
 		if c.Ledger != "" {
-			return nil, noLedger(path)
+			return noLedger(path)
 		}
-		return nil, nil
+		return nil
 	}
 	l, err := ledger.Open(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	all, err := chargesOf(l, m.DataID, m.Guarantee.Delta)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, r := range all.runs {
 		if r.Run == m.Run {
-			return all, nil
+			d.charges = all
+			return d.chosenFrom(l)
 		}
 	}
 	if c.Ledger != "" && all.away != "" {
-		return nil, badInput("the ledger %s has no charge of run %q, and its archive %s is missing; put the "+
+		return badInput("the ledger %s has no charge of run %q, and its archive %s is missing; put the "+
 			"archive next to the ledger", path, m.Run, all.away)
 	}
 	if c.Ledger != "" {
-		return nil, badInput("the ledger %s has no charge of run %q; give the ledger that the training used", path, m.Run)
+		return badInput("the ledger %s has no charge of run %q; give the ledger that the training used", path, m.Run)
 	}
-	return nil, nil
+	return nil
 }
 
 // figureCharges adds the charges of figures of other data. They come from the ledger that the figures name, unless

@@ -61,6 +61,12 @@ func TestSearchRoad(t *testing.T) {
 	if err != nil || string(best) != string(first) && string(best) != string(second) {
 		t.Error("the file of the winner is not that of a candidate")
 	}
+	// The file is a copy, so its page and its verdict name the other release of it, and the records that chose it.
+	mustRun(t, dir, "search", "--models", "m0.json,m1.json", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.25", "--data-id", "elsewhere", "--out", "again.json")
+	const chose = `charged to data id "elsewhere", chose this file among others`
+	ran(t, dir, "verify", "again.json", "--ledger", filepath.Join("state", "dyad", "ledger.jsonl")).exits(exitFailure).prints(chose)
+	mustRun(t, dir, "report", "again.json", "--out", "again.html")
+	must.Contain(t, text(t, dir, "again.html"), "chose this model among others by the records of data id &#34;elsewhere&#34;", "Charges on elsewhere")
 	l := must.Get(ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	if s, err := l.Summary("synthetic-clinical", 1e-4); err != nil || s.Runs != 3 {
 		t.Errorf("%d runs were charged: %v", s.Runs, err)

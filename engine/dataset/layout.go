@@ -94,7 +94,7 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 				" lacks the label, which training and evaluation need (dyad predict does not); add the label, or "+
 				"correct its name in the file or in the schema")
 		case role == schema.RoleFeature, role == schema.RoleGroup, role == schema.RoleID && t.o.KeepIDs,
-			role == schema.RolePerson && t.o.Persons == KeepPersons:
+			role == schema.RolePerson && t.o.Persons == KeepPersons && !t.o.AnyPersons:
 			lacking = append(lacking, c.Name)
 		}
 	}

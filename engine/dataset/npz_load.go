@@ -26,8 +26,7 @@ func readNPZ(t *table, in *source.Input) error {
 		}
 	}
 	if t.people != nil {
-		if m.person, err = t.memberIDs(in, z, names.Person, t.o.Persons == KeepPersons,
-			t.e.PersonColumn.Name); err != nil {
+		if m.person, err = t.memberIDs(in, z, names.Person, !t.o.AnyPersons, t.e.PersonColumn.Name); err != nil {
 			return err
 		}
 	}

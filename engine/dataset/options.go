@@ -29,6 +29,9 @@ type Options struct {
 	KeepIDs bool
 	// Persons selects how a column with role person is treated.
 	Persons PersonMode
+	// AnyPersons changes KeepPersons for exact figures, which count rows and take the rows of a person together: any
+	// number of persons is accepted, all their rows count, and if a row has no person, records are not grouped.
+	AnyPersons bool
 	// IgnoreOthers drops named columns that the schema lacks, like ignore_others in the schema. It is for uses
 	// other than training, such as scoring.
 	IgnoreOthers bool
@@ -69,9 +72,6 @@ const (
 	RefusePersons PersonMode = iota
 	// KeepPersons groups the records by person (engine.Records.GroupPersons).
 	KeepPersons
-	// SeekPersons groups the records by person if the file has a person of every row: whatever the number of persons is,
-	// and with all rows. It is for exact figures, which count rows and take the rows of a person together.
-	SeekPersons
 	// IgnorePersons ignores persons. It is for uses whose result does not concern persons, such as prediction.
 	IgnorePersons
 )

@@ -166,10 +166,10 @@ func (t *table) takePack(e *schema.Encoder, r *engine.Records, used *Used, first
 		if err != nil {
 			return t.errorf(0, "", 0, rulePackHeader)
 		}
-		if t.o.Persons != SeekPersons && e.Schema().Persons > 0 && e.Schema().Persons != int(h.Persons) {
+		if !t.o.AnyPersons && e.Schema().Persons > 0 && e.Schema().Persons != int(h.Persons) {
 			return t.errorf(0, e.PersonColumn.Name, 0, ruleOtherPersons)
 		}
-		if t.o.Persons == KeepPersons || t.o.Persons == SeekPersons {
+		if t.o.Persons == KeepPersons {
 			r = people
 		} else if groups != nil {
 			d.Groups = d.Groups[:0:0]

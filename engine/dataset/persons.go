@@ -19,7 +19,7 @@ func (t *table) addPerson(field []byte, row, position int) error {
 	if !ok {
 		key := schema.IDKey(string(field))
 		switch {
-		case p.missing[key] && t.o.Persons == SeekPersons:
+		case p.missing[key] && t.o.AnyPersons:
 			p.unknown = true
 			return nil
 		case p.missing[key]:
@@ -39,10 +39,10 @@ func (t *table) addPerson(field []byte, row, position int) error {
 func (t *table) group(d *Dataset) error {
 	of, count, err := t.persons()
 	most := t.e.Schema().PersonCap()
-	if t.o.Persons == SeekPersons {
+	if t.o.AnyPersons {
 		most = math.MaxInt32
 	}
-	if err != nil || t.o.Persons == SeekPersons && (len(of) == 0 || t.people.unknown) {
+	if err != nil || t.o.AnyPersons && (len(of) == 0 || t.people.unknown) {
 		return err
 	}
 	if d.Groups, err = t.personGroups(d.Groups, of, count); err != nil {
@@ -85,7 +85,7 @@ func (t *table) persons() (of []int32, count int, err error) {
 	s, p := t.e.Schema(), t.people
 	count, of = len(p.number), p.of.join()
 	switch {
-	case t.o.Persons == SeekPersons:
+	case t.o.AnyPersons:
 	case s.Persons > 0 && count != s.Persons:
 		return nil, 0, t.errorf(0, t.e.PersonColumn.Name, 0, ruleOtherPersons)
 	case count < 2 && t.o.Labels == LabelsRequired:

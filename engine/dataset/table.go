@@ -55,7 +55,7 @@ func newTable(name string, e *schema.Encoder, o Options, scan *scanner) *table {
 	if e.GroupColumn != nil {
 		t.groups = grouping{of: newBlocks[int32](0), number: map[string]int32{}}
 	}
-	if e.PersonColumn != nil && (o.Persons == KeepPersons || o.Persons == SeekPersons) {
+	if e.PersonColumn != nil && o.Persons == KeepPersons {
 		t.people = newPeople(e.Schema())
 	}
 	return t
@@ -162,7 +162,7 @@ type people struct {
 	text    map[string]int32 // index of a person by the text in the file
 	number  map[string]int32 // index of a person by IDKey
 	missing map[string]bool  // IDKeys of texts that are not ids
-	unknown bool             // a row has no id, which SeekPersons allows
+	unknown bool             // a row has no id, which Options.AnyPersons allows
 }
 
 // newPeople returns an empty list of persons. It refuses as ids NaN and the values that the schema declares missing,
