@@ -73,8 +73,7 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 	if d.graded || d.groups != nil {
 		return e, input.As(e.Rank(scores, r.Labels(), metrics.Grouping{IDs: r.RowsOf(d.groups)}, d.graded, o.Top))
 	}
-	known := r.ByPerson() || !m.Encoder.Schema().ByPerson()
-	return e, input.As(e.Classes(scores, r, known, o.Threshold, o.Confidence))
+	return e, input.As(e.Classes(scores, r, r.ByPerson() || !m.Encoder.Schema().ByPerson(), o.Threshold, o.Confidence))
 }
 
 // Objective returns the pair loss whose mean over records judges the model, or nil if the model has no such loss.

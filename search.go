@@ -106,9 +106,7 @@ func searchable(s Setting, first Shape) error {
 		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
 	case s.Shape.Records != first.Records || s.Shape.PersonRows != first.PersonRows:
 		return input.Errorf("dyad: setting %s has Records %d and PersonRows %d, but the search has %d and %d; use "+
-			"the same records for all settings", s.Name, s.Shape.Records,
-			s.Shape.PersonRows,
-			first.Records, first.PersonRows)
+			"the same records for all settings", s.Name, s.Shape.Records, s.Shape.PersonRows, first.Records, first.PersonRows)
 	}
 	return wholeRecords("a search", s.Shape)
 }

@@ -202,8 +202,7 @@ func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
 		p.Radius, p.L2 = cmp.Or(p.Radius, 5), cmp.Or(p.L2, 0.1)
 	case o.KWIKRatio != 0 || p.Radius != 0 || p.L2 != 0:
 		return nil, input.Errorf("dyad: --model mlp takes no --radius, --l2 or --kwik-ratio; use --gain and --step-size")
-	case len(n.Hidden) != 1 ||
-		!reflect.DeepEqual(*n, Network{Hidden: n.Hidden, Clip: n.Clip, Gain: n.Gain, Seed: n.Seed}):
+	case len(n.Hidden) != 1 || !reflect.DeepEqual(*n, Network{Hidden: n.Hidden, Clip: n.Clip, Gain: n.Gain, Seed: n.Seed}):
 		return nil, input.Errorf("dyad: a network of users has one hidden layer of tanh units; set only its fields " +
 			"Hidden, Clip, Gain and Seed")
 	default:

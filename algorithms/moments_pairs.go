@@ -193,7 +193,7 @@ func (a Moments) planned(s Spec, d int) (*MomentsPlan, Releases, func(Releases),
 	return a.rows(s, s.Kernel, c)
 }
 
-// wider returns a for that many more features, of products. Each of them is a block with a line of its own.
+// wider returns a for more features, of products. Each product feature is a block with a line of its own.
 func (a Moments) wider(more int) Moments {
 	if a.Blocks != nil {
 		a.Blocks = slices.Concat(a.Blocks, slices.Repeat([]int{1}, more))
