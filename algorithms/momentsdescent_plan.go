@@ -32,8 +32,9 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	case a.Steps < 0 || a.Steps > MaxMomentsSteps:
 		return nil, Refused(name, " takes 1 to %d gradients, not %d; for more gradients, use gradient-perturbation",
 			MaxMomentsSteps, a.Steps)
-	case a.Moments.Steps != 0 || a.Moments.StepShare != 0:
-		return nil, Refused(name, " takes no logistic steps; leave out the steps of moments and their share")
+	case a.Moments.Steps != 0 || a.Moments.StepShare != 0 || a.Moments.appends() || a.Moments.Lines != nil:
+		return nil, Refused(name, " takes no logistic steps and appends nothing to the weights; leave out Steps, StepShare, "+
+			"Intervals, LogOdds, Blocks and Lines of Moments")
 	}
 	if err := ranged(name, a); err != nil {
 		return nil, err

@@ -234,9 +234,9 @@ func (s *Spec) fill() error {
 		return errors.New("no loss is given")
 	case s.Mode < algorithms.Certified || s.Mode > algorithms.NonPrivate:
 		return errors.New("the mode is unknown")
-	case s.Dim < 1 || s.Rows < 1 || s.Epochs < 1:
-		return fmt.Errorf("%d features, %d rows and %d epochs were given; all three numbers must be at least 1", s.Dim,
-			s.Rows, s.Epochs)
+	case s.Dim < 1 || s.Rows < 1 || s.Rows > embedding.MostRows || s.Epochs < 1:
+		return fmt.Errorf("%d features, %d rows and %d epochs were given; all three numbers must be at least 1, and rows at "+
+			"most %d", s.Dim, s.Rows, s.Epochs, embedding.MostRows)
 	}
 	fill := s.fillTuples
 	switch {

@@ -51,7 +51,7 @@ func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers in
 	switch {
 	case data.norm != L2:
 		return nil, fmt.Errorf("embedding: sums over all pairs are clipped in the l2 norm, not %s", data.norm)
-	case rows < 1 || rows > 1<<20 || n < 2 || len(classes) != n:
+	case rows < 1 || rows > MostRows || n < 2 || len(classes) != n:
 		return nil, fmt.Errorf("embedding: %d rows, %d individuals and %d classes; want 1 to 2^20 rows, 2 "+
 			"individuals or more, and a class for each", rows, n, len(classes))
 	}

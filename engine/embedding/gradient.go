@@ -26,10 +26,13 @@ type Gradients struct {
 	origin  []float64   // zeros, as many as rows: v is W dx minus origin
 }
 
+// MostRows is the largest number of rows of a matrix.
+const MostRows = 1 << 20
+
 // NewGradients returns a Gradients over data for a matrix of rows x Dim. If workers is below 1, one worker is
 // used. The number of workers changes the running time but not the result.
 func NewGradients(data *Data, loss ListLoss, rows, workers int) (*Gradients, error) {
-	if loss == nil || rows < 1 || rows > 1<<20 {
+	if loss == nil || rows < 1 || rows > MostRows {
 		return nil, fmt.Errorf("embedding: a matrix has %d rows and loss %v, but it needs at least 1 row and a loss", rows,
 			loss)
 	}

@@ -59,7 +59,7 @@ type tupleScratch struct {
 // individual. Losses only test whether classes are equal. If workers is below 1, one worker is used. The
 // number of workers changes the running time but not the result.
 func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
-	if loss == nil || rows < 1 || rows > 1<<20 {
+	if loss == nil || rows < 1 || rows > MostRows {
 		return nil, fmt.Errorf("embedding: a matrix has %d rows and loss %v, but it needs at least 1 row and a loss", rows,
 			loss)
 	}

@@ -12,8 +12,11 @@ import (
 	"dyad"
 	"dyad/algorithms"
 	"dyad/algorithms/evaluate"
+	"dyad/algorithms/pairs"
 	"dyad/docs/checker"
+	"dyad/engine/embedding"
 	"dyad/internal/must"
+	"dyad/privacy"
 )
 
 // second returns the error of a call.
@@ -90,6 +93,15 @@ func TestPublicFaultsCostNothing(t *testing.T) {
 		}(), "report.algorithm"},
 		{"blocks of fewer features", moments(algorithms.Moments{Blocks: []int{3}}), "add up to 12"},
 		{"a block of -3", moments(algorithms.Moments{Blocks: []int{-3, 15}}), "add up to 12"},
+		{"intervals of moments-descent", second(dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1,
+			Algorithm: algorithms.MomentsDescent{Moments: algorithms.Moments{Intervals: true}}})), "appends nothing"},
+		{"a paper's weight whose square overflows", second(dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1,
+			Mode: algorithms.Paper, Algorithm: algorithms.OffPairC{PaperAlpha: 1e300}})), "never takes a step"},
+		{"that of a stream", second(dyad.Options{Epsilon: 1, Mode: algorithms.Paper}.PlanStream(data.Shape(),
+			algorithms.OnPairC{PaperAlpha: 1e300}, algorithms.StreamOptions{})), "never takes a step"},
+		{"a matrix of more rows than there are", second(dyad.PlanPairs(dyad.PairShape{Individuals: 100, Features: 3, Classes: true},
+			pairs.Spec{Loss: embedding.Contrastive{Margin: 1}, AllPairs: true, Rows: 1 << 30, Budget: privacy.Budget{Epsilon: 1}})),
+			"rows at most"},
 		{"lines without blocks", moments(algorithms.Moments{Lines: make([]float64, 12)}), "lines need blocks"},
 		{"lines of zeros", moments(algorithms.Moments{Blocks: []int{12}, Lines: make([]float64, 12)}), "other than 0"},
 		{"a network for a stream", second(dyad.Options{Epsilon: 1, Network: &dyad.Network{}}.PlanStream(data.Shape(),
