@@ -58,8 +58,8 @@ type Clustering struct {
 // PlanClusters plans private k-means for records of the shape s. It reads no data and makes no charge. It returns an
 // error if persons have several rows, because the guarantee is for single rows.
 func PlanClusters(s Shape, o ClusterOptions) (*Clustering, error) {
-	if err := (input.Needs{Rows: "a clustering protects only single rows; make a table with one row for each " +
-		"person, and set role: ignore for the person column"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "a clustering protects only single rows; make one row per person, then set role: " +
+		"ignore for the person column"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	radius, dim, err := mappedShape(o.Metric, s.Features)
@@ -127,8 +127,8 @@ func mappedShape(m *Model, features int) (radius float64, dim int, err error) {
 	case m == nil:
 		return norm, features, nil
 	case m.Task != Metric:
-		return 0, 0, input.Errorf("dyad: a model of task %q gives scores, but clusters need a metric (dyad pairs train, "+
-			"dyad train --task metric)", m.Task)
+		return 0, 0, input.Errorf("dyad: a model of task %q gives scores; clusters need a metric (dyad pairs "+
+			"train, dyad train --task metric)", m.Task)
 	case m.Encoder.Dim() != features:
 		return 0, 0, input.Errorf("dyad: the metric is for %d features, but the records have %d; read the records "+
 			"with the encoder of the metric", m.Encoder.Dim(), features)
@@ -190,10 +190,10 @@ type Clustered struct {
 func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
 	switch {
 	case d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features:
-		return nil, input.Errorf("dyad: the plan is for %d records of %d features, one row each, but the data "+
-			"differ; plan with Data.Shape", c.Plan.Options.Records, c.features)
+		return nil, input.Errorf("dyad: the data do not fit a plan for %d records of %d features, one row each; "+
+			"plan with Data.Shape", c.Plan.Options.Records, c.features)
 	case o.Team != nil:
-		return nil, input.Errorf("dyad: clusters are computed by one process in this version; leave the team out")
+		return nil, input.Errorf("dyad: this version computes clusters in one process; leave Team out")
 	}
 	if c.metric != nil {
 		if _, err := d.as(c.metric.Encoder); err != nil {
@@ -270,7 +270,7 @@ func LoadClusters(path string) (*Clusters, error) {
 func (c *Clusters) complete() error {
 	if c.Encoder == nil || len(c.Centres) == 0 || len(c.Counts) != len(c.Centres) || !(c.Radius > 0) ||
 		math.IsInf(c.Radius, 0) {
-		return errors.New("the encoder, the centres, their counts or the radius is missing or invalid")
+		return errors.New("clusters need an encoder, centres, a count for each centre, and a finite radius above 0")
 	}
 	blank := *c
 	blank.Encoder, blank.Metric, blank.Centres, blank.Counts = nil, nil, nil, nil
@@ -295,8 +295,8 @@ func (c *Clusters) complete() error {
 // be encoded by Encoder. The result is information about the records and has no guarantee.
 func (c *Clusters) Assign(r *engine.Records) ([]int, error) {
 	if r.Dim() != c.Encoder.Dim() {
-		return nil, input.Errorf("dyad: the clusters are for records with %d features, not %d; read the records with "+
-			"the encoder of the clusters", c.Encoder.Dim(), r.Dim())
+		return nil, input.Errorf("dyad: the clusters are for records with %d features, not %d; read the records "+
+			"with Clusters.Encoder", c.Encoder.Dim(), r.Dim())
 	}
 	rows, err := mapped(c.Metric, r)
 	if err != nil {

@@ -55,8 +55,8 @@ func (m *Model) Evaluate(ctx context.Context, d *Data, o EvaluateOptions) (*metr
 	}
 	if m.Task == Metric {
 		if o.Among == nil {
-			return nil, input.Errorf("dyad: a metric is evaluated by nearest neighbours; give the records that can " +
-				"be neighbours (EvaluateOptions.Among)")
+			return nil, input.Errorf("dyad: a metric is evaluated by nearest neighbours; give the records to " +
+				"search (EvaluateOptions.Among)")
 		}
 		among := seen
 		if o.Among != r {

@@ -115,7 +115,8 @@ func (m judged) identity() string {
 // releases and their cost do not depend on the weights.
 func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 	o.Confidence = cmp.Or(o.Confidence, 0.95)
-	if err := cmp.Or(o.check(s.Groups != nil, s.graded()), prefixed(input.As(input.Ranges(o))), input.As(o.Aim.Validate())); err != nil {
+	if err := cmp.Or(o.check(s.Groups != nil, s.graded()), prefixed(input.As(input.Ranges(o))),
+		input.As(o.Aim.Validate())); err != nil {
 		return nil, err
 	}
 	m, err := o.Model.judged()
@@ -165,14 +166,13 @@ func (o FigureOptions) check(groups, graded bool) error {
 	lacks := input.Lacks{Scores: o.Model.Task == Metric, Metric: o.Model.Task != Metric, TwoClasses: graded,
 		Ungrouped: groups}
 	needs := input.Needs{
-		TwoClasses: "private figures need two classes, but the labels are grades; there is no private NDCG or " +
-			"ranking accuracy",
-		Ungrouped: "private figures compare all records, but the schema has query groups; set role: ignore for the " +
-			"group column",
+		TwoClasses: "private figures need two classes, but the labels are grades; private NDCG and ranking " +
+			"accuracy are not available",
+		Ungrouped: "private figures cannot use query groups; set role: ignore for the group column",
 	}
 	switch {
 	case o.Reference == "":
-		needs.Scores = "private figures of a metric need a public file: --reference FILE"
+		needs.Scores = "private figures of a metric need --reference FILE, a public file"
 	case o.Thresholds != nil || o.MeanLoss || o.LossRange != nil:
 		needs.Scores = "--roc-thresholds, --mean-loss and --loss-range are for scores; a metric has no scores"
 		fallthrough
@@ -237,8 +237,7 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	}
 	score, ok := m.loss.(engine.ScoreLoss)
 	if !ok {
-		return nil, input.Errorf("dyad: --mean-loss needs a model trained with a loss of score differences, not a " +
-			"model of moments")
+		return nil, input.Errorf("dyad: this model has no loss of score differences, which --mean-loss needs")
 	}
 	l := &evaluate.ClampedLoss{Name: score.Name(), Phi: score.Phi, High: 2 * score.Phi(0)}
 	switch {
@@ -247,8 +246,7 @@ func (o FigureOptions) meanLoss(m judged) (*evaluate.ClampedLoss, error) {
 	case o.LossRange != nil:
 		return nil, input.Errorf("dyad: --loss-range wants two numbers, LOW,HIGH")
 	case !(l.High > 0):
-		return nil, input.Errorf("dyad: loss %s is not positive for equal scores; give its public range with "+
-			"--loss-range LOW,HIGH", l.Name)
+		return nil, input.Errorf("dyad: loss %s has no default range; give a public range with --loss-range LOW,HIGH", l.Name)
 	}
 	return l, nil
 }
@@ -265,17 +263,18 @@ func (p *FigurePlan) Fits(d FigureData) error {
 	case got.Records != p.Options.Records || got.PersonRows != p.Options.PersonRows ||
 		got.Provenance != p.Options.Provenance:
 		return input.Errorf("dyad: the data have another schema or size than the plan (Records %d, PersonRows %d); "+
-			"plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
+			"make the plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
 	case (o.Compare != nil) != (d.Compared != nil):
-		return input.Errorf("dyad: FigureData.Compared and FigureOptions.Compare belong together; set both or neither")
+		return input.Errorf("dyad: set both FigureData.Compared and FigureOptions.Compare, or neither")
 	case d.Compared != nil && d.Compared.Records.Len() != d.Records.Len():
-		return input.Errorf("dyad: the schemas of %s and %s take different rows of %s", o.Names.Model,
+		return input.Errorf("dyad: %s and %s cannot be compared, because their schemas keep different rows of %s",
+			o.Names.Model,
 			o.Names.Compare, o.Names.Data)
 	case m.Task != Metric:
 		return nil
 	case d.Reference == nil:
-		return input.Errorf("dyad: the evaluation of a metric needs public records, among which it finds the " +
-			"nearest neighbours; set FigureData.Reference")
+		return input.Errorf("dyad: the evaluation of a metric needs public records as neighbours; set " +
+			"FigureData.Reference")
 	case d.Reference.Records.Len() < slices.Max(metrics.NeighbourRanks):
 		return input.Errorf("dyad: %s has %d records; evaluation by neighbours needs at least %d", o.Reference,
 			d.Reference.Records.Len(),
@@ -289,7 +288,8 @@ func (p *FigurePlan) Fits(d FigureData) error {
 
 // encoded returns the records as the models encode them.
 func (p *FigurePlan) encoded(d FigureData) (_ FigureData, err error) {
-	for data, m := range map[**Data]*Model{&d.Data: p.model.Model, &d.Reference: p.model.Model, &d.Compared: p.options.Compare} {
+	for data, m := range map[**Data]*Model{&d.Data: p.model.Model, &d.Reference: p.model.Model,
+		&d.Compared: p.options.Compare} {
 		if *data != nil && m != nil && err == nil {
 			*data, err = (*data).as(m.Encoder)
 		}
@@ -401,19 +401,19 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 	note := func(format string, args ...any) { o.note(fmt.Sprintf("dyad: warning: "+format, args...)) }
 	switch same, trained := print == entries[at].Charge.Fingerprint, int(m.Report.Number(unit)); {
 	case same && d.Rest == 0:
-		note("the model was trained on records of this file (run %s), so these figures are too good; if "+
-			"that run had --holdout F, add the same --holdout F", m.Run)
+		note("run %s trained on records of this file, so these figures are too good; if it had --holdout F, add "+
+			"--holdout F", m.Run)
 	case same && trained != 0 && trained != d.Rest:
-		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d; repeat the --holdout "+
-			"of that run, because otherwise these figures may be too good", m.Run,
+		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d to train; repeat the "+
+			"--holdout of that run, or these figures may flatter the model", m.Run,
 			trained, unit, d.Rest)
 	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
-		return input.Errorf("dyad: the file differs from the file of run %s, so --holdout could evaluate training "+
-			"persons; use that file, or train with ids: public", m.Run)
+		return input.Errorf("dyad: run %s used another file, so --holdout could evaluate training persons; use the "+
+			"file of the run, or train with ids: public", m.Run)
 	case !same && d.Rest > 0:
 		note("run %s trained the model on another file; unless both files have the same %s, these figures may "+
-			"include training records and be too good", m.Run,
-			map[string]string{"persons": "ids", "records": "records, in one order"}[unit])
+			"include training records and flatter the model", m.Run,
+			map[string]string{"persons": "ids", "records": "records in the same order"}[unit])
 	}
 	return nil
 }
@@ -466,11 +466,11 @@ func LoadFigures(path string, m *Model) (*PrivateFigures, error) {
 	f := &PrivateFigures{}
 	seal, err := files.ReadSealed(path, f)
 	if err == nil && (f.Figures == nil || f.Figures.Records < 1 || !seal.Intact(f.Plan != nil)) {
-		err = errors.New("it has no figures or was changed after the release")
+		err = errors.New("the file has no figures, or was changed after the release")
 	}
 	if err != nil {
-		return nil, input.Errorf("dyad: %s is not the report of a private evaluation, as \"dyad evaluate --epsilon E --out "+
-			"FILE\" writes it: %v", path, err)
+		return nil, input.Errorf(`dyad: %s is not a private report from "dyad evaluate --epsilon E --out FILE": %v`, path,
+			err)
 	}
 	of, err := m.judged()
 	if err != nil {

@@ -169,7 +169,7 @@ func Load(path string) (*Model, error) {
 		return files.Damaged(m.complete())
 	})
 	if errors.Is(err, ErrClusters) {
-		err = input.As(fmt.Errorf("%w: %s; dyad predict assigns records to the clusters", ErrClusters, path))
+		err = input.As(fmt.Errorf("%w: %s; to assign records to the clusters, use dyad predict", ErrClusters, path))
 	}
 	if err != nil {
 		return nil, err
@@ -195,11 +195,11 @@ func (m *Model) complete() error {
 		return errors.New("the encoder is missing, or its features do not fit the model")
 	}
 	if len(m.WeightErrors) > 0 && len(m.WeightErrors) != len(m.Weights) {
-		return fmt.Errorf("it has standard errors for %d weights, but it has %d weights", len(m.WeightErrors), len(m.Weights))
+		return fmt.Errorf("it has %d standard errors, but %d weights", len(m.WeightErrors), len(m.Weights))
 	}
 	wrong := func(x float64) bool { return !(math.Abs(x) <= math.MaxFloat64) }
 	if slices.ContainsFunc(m.WeightErrors, func(e float64) bool { return wrong(e) || e < 0 }) {
-		return errors.New("a standard error of its weights is not a positive number")
+		return errors.New("a standard error of its weights is negative or not finite")
 	}
 	if i := slices.IndexFunc(m.Weights, wrong); i >= 0 {
 		return fmt.Errorf("weight %d is not finite", i+1)
@@ -243,8 +243,8 @@ func (m *Model) Open(path string) (*Data, error) {
 // Score returns one score for each record, in the order of the records. Records with a higher score rank as more
 // positive. The scores are information about the records and have no guarantee.
 func (m *Model) Score(r *engine.Records) ([]float64, error) {
-	if err := (input.Needs{Scores: fmt.Sprintf("a model of task %q gives distances, not scores; Transform maps records "+
-		"by the metric", m.Task)}).Of(input.Lacks{Scores: m.Task != AUC}); err != nil {
+	if err := (input.Needs{Scores: fmt.Sprintf("a model of task %q has no scores; call Transform to map records by "+
+		"the metric", m.Task)}).Of(input.Lacks{Scores: m.Task != AUC}); err != nil {
 		return nil, err
 	}
 	r, linear, err := m.embedded(r)
@@ -258,7 +258,7 @@ func (m *Model) Score(r *engine.Records) ([]float64, error) {
 // Euclidean distances of the output are the learned distances. It returns n rows of dim numbers each, row-major; dim is
 // 0 for the zero metric. The rows are information about the records and have no guarantee.
 func (m *Model) Transform(r *engine.Records) (rows []float64, dim int, err error) {
-	why := fmt.Sprintf("a model of task %q is not a metric; Score scores records with the model", m.Task)
+	why := fmt.Sprintf("a model of task %q is not a metric; call Score", m.Task)
 	if err := (input.Needs{Metric: why}).Of(input.Lacks{Metric: m.Task != Metric}); err != nil {
 		return nil, 0, err
 	}
@@ -285,7 +285,7 @@ func (m *Model) Matrix() []float64 {
 func (m *Model) factor() (metrics.MetricFactor, error) {
 	f, err := metrics.FactorMetric(m.Matrix(), m.Encoder.Dim())
 	if err != nil {
-		err = input.Errorf("dyad: the weights of the model are not a metric; use the file as it was saved: %w", err)
+		err = input.Errorf("dyad: the weights of the model are not a metric; use the unedited model file: %w", err)
 	}
 	return f, err
 }

@@ -70,8 +70,8 @@ func (n Network) filled(task string, d int) (Network, error) {
 	}
 	switch {
 	case task == AUC && (n.Dim != 1 || n.Compare != ""):
-		return n, input.Errorf("dyad: a network for task %q gives one score; an embedding (--dim, --similarity) is for task "+
-			"%q (--task metric)", AUC, Metric)
+		return n, input.Errorf("dyad: a network for task %q gives one score; --dim and --similarity describe an "+
+			"embedding, which needs task %q (--task metric)", AUC, Metric)
 	case task == Metric && n.Compare != embedding.ByCosine && n.Compare != embedding.ByDistance &&
 		n.Compare != embedding.ByContrastive:
 		return n, input.Errorf("dyad: embeddings are compared by %s, %s or %s, not %q", embedding.ByCosine,
@@ -79,8 +79,8 @@ func (n Network) filled(task string, d int) (Network, error) {
 	case slices.ContainsFunc(n.Hidden, func(units int) bool { return units < 1 }):
 		return n, input.Errorf("dyad: the hidden layers have %v units; want at least 1 unit in each layer", n.Hidden)
 	case !(n.Clip > 0x1p-100 && n.Clip < 0x1p100) || !(n.Gain > 0x1p-100 && n.Gain < 0x1p100) && n.Kind == mlp:
-		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of the network are out of range; want numbers "+
-			"from 2^-100 to 2^100", n.Clip, n.Gain)
+		return n, input.Errorf("dyad: the clipping norm %v and the gain %v of the network must be from 2^-100 to "+
+			"2^100", n.Clip, n.Gain)
 	}
 	return n, nil
 }
@@ -96,7 +96,8 @@ func (n *Network) fill() (err error) {
 		return nil
 	}
 	if n.Hidden != nil || n.Activation != "" || n.Gain != 0 {
-		return input.Errorf("dyad: hidden units, activation and gain are only for --model %s; network %q has its own",
+		return input.Errorf("dyad: hidden units, activation and gain are only for --model %s; leave them out for "+
+			"network %q",
 			mlp, n.Kind)
 	}
 	if n.made == nil {
@@ -152,7 +153,8 @@ func (n Network) start(m embedding.Model) []float64 {
 // loss returns the pair loss of a filled network.
 func (n Network) loss(of Loss) (l embedding.Loss, err error) {
 	var phi engine.Scalar = engine.Logistic{}
-	if of, err = of.Defined(); err == nil && n.Compare != embedding.ByContrastive && (of.Name != logistic || of.Clip != 0) {
+	if of, err = of.Defined(); err == nil && n.Compare != embedding.ByContrastive &&
+		(of.Name != logistic || of.Clip != 0) {
 		phi, err = of.Scalar()
 	}
 	if err != nil {
@@ -208,8 +210,8 @@ func (n Network) checkInit() error {
 	case m == nil:
 		return nil
 	case !n.same(m.Network):
-		return input.Errorf("dyad: the model to start from (--init) must be a network with the same features, " +
-			"layers and comparison as in this training")
+		return input.Errorf("dyad: the model of --init must be a network with the same features, layers and " +
+			"comparison")
 	}
 	return n.Init.carries("the model to start from (--init)")
 }
@@ -252,10 +254,10 @@ func (o *Options) fillNetwork(c algorithms.Choice, s Shape) error {
 		return input.Errorf("dyad: networks are trained only in certified mode, not %s; on public data, use "+
 			"epsilon 1000 for negligible noise", o.Mode)
 	case o.Radius != 0:
-		return input.Errorf("dyad: a network takes no radius (--radius), because the bound of every layer follows " +
-			"from its size and the gain")
+		return input.Errorf("dyad: a network takes no radius; leave --radius out, because layer sizes and --gain " +
+			"bound its weights")
 	case o.asserts():
-		return input.Errorf("dyad: a network takes no asserted constants (--G, --L, --Dg): clipping enforces its constants")
+		return input.Errorf("dyad: a network takes no asserted constants (--G, --L, --Dg); clipping sets them")
 	case o.On.Precise():
 		return input.Errorf("dyad: a network takes no precision; leave --precision out")
 	}
@@ -385,10 +387,9 @@ func (n *Network) ofTuples(d int) (*Network, error) {
 	case n == nil:
 		return nil, nil
 	case n.Clip != 0:
-		return nil, input.Errorf("dyad: leave the clip of Jacobians out; with tuples or cosines, --clip bounds the " +
-			"whole gradient")
+		return nil, input.Errorf("dyad: leave Network.Clip out; here --clip bounds the whole gradient")
 	case n.Compare == embedding.ByContrastive:
-		return nil, input.Errorf("dyad: the loss of tuples or batches limits how embeddings are compared; choose "+
+		return nil, input.Errorf("dyad: this loss does not take this comparison of embeddings; choose "+
 			"--similarity=%s or --similarity=%s", embedding.ByCosine, embedding.ByDistance)
 	}
 	net, err := n.filled(Metric, d)

@@ -111,7 +111,7 @@ func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape
 // draw returns the graph of pairs drawn among n individuals.
 func (s PairSource) draw(n int) (*pairgraph.Graph, error) {
 	if s.DegreeCap == 0 {
-		return nil, input.Errorf("dyad: drawn pairs need a maximum number of pairs of an individual (--degree-cap)")
+		return nil, input.Errorf("dyad: to draw pairs, set --degree-cap, the maximum number of pairs of an individual")
 	}
 	drawn, err := pairgraph.Draw(n, s.Density, s.DegreeCap, s.Seed)
 	if err != nil {
@@ -139,8 +139,7 @@ func OpenPairs(path, schema string, s PairSource) (*Pairs, error) {
 // Of reads or draws pairs of the records in d. Load d with the options that s.LoadOptions returns.
 func (s PairSource) Of(d *dataset.Dataset) (*Pairs, error) {
 	n := d.Records.Len()
-	if err := (input.Needs{TwoClasses: "drawn pairs and tuples compare two classes, but the labels of this " +
-		"schema are graded"}).Of(input.Lacks{TwoClasses: s.labelled() && d.Schema().IsGraded()}); err != nil {
+	if err := (input.Needs{TwoClasses: "the labels of this schema are graded; drawn pairs and tuples need two classes"}).Of(input.Lacks{TwoClasses: s.labelled() && d.Schema().IsGraded()}); err != nil {
 		return nil, err
 	}
 	p := &Pairs{data: &Data{Records: d.Records, IDs: d.IDs, encoder: d.Encoder, labelled: d.HasLabels, files: d.Files,
@@ -181,10 +180,10 @@ func (p *Pairs) Schema() *dataset.Schema { return p.data.Schema() }
 // identity returns the assumption of the guarantee about which ids are one individual.
 func identity(l dataset.LookAlikes) string {
 	if l == dataset.AllowLookAlikes {
-		return "ids that differ in a byte are different individuals, even if they look alike (--look-alike-ids allow)"
+		return "ids that look alike but differ in a byte are different individuals (--look-alike-ids allow)"
 	}
-	return "every record is a different individual; ids, if any, differ after NFKC, case folding and removal of " +
-		"invisible characters, quotes and outer white space"
+	return "every record is a different individual; ids, if any, also differ without case, quotes, outer white " +
+		"space, invisible characters and variants of characters (NFKC)"
 }
 
 const bradleyTerry = "bradley-terry"
@@ -204,7 +203,7 @@ type PairTraining struct{ *pairs.Plan }
 func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {
-		return nil, input.Errorf("dyad: a training on pairs needs a loss (pairs.Spec.Loss)")
+		return nil, input.Errorf("dyad: training on pairs needs a loss; set pairs.Spec.Loss")
 	}
 	preferences := spec.Loss.Name() == bradleyTerry
 	_, softmax := spec.Loss.(embedding.InfoNCE)
@@ -215,11 +214,11 @@ func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	case preferences:
 		spec.Rows = 1
 	case s.Network != nil && !s.Classes && !softmax:
-		return nil, input.Errorf("dyad: pairs of individuals train a matrix, not a network; use --tuple or --loss " +
-			"infonce, or dyad train --model mlp")
+		return nil, input.Errorf("dyad: with this loss, a network cannot learn from pairs of individuals; use " +
+			"--tuple or --loss infonce, or dyad train --model mlp")
 	case s.Network != nil && (spec.Rows != 0 || spec.Network != nil):
-		return nil, input.Errorf("dyad: leave Rows and Network of pairs.Spec out; PairSource.Network sets the " +
-			"dimension")
+		return nil, input.Errorf("dyad: PairSource.Network sets the dimension; leave pairs.Spec.Rows and " +
+			"pairs.Spec.Network out")
 	case s.Network != nil:
 		if err := s.Network.describeTuples(&spec); err != nil {
 			return nil, err
@@ -269,13 +268,13 @@ func (p *PairTraining) Fits(d *Pairs) error {
 	spec, s := p.Spec, d.shape
 	switch {
 	case spec.Provenance != s.Provenance || spec.Identity != s.Identity || spec.ByClass != (s.Drawn != nil):
-		return input.Errorf("dyad: the plan is for other pairs; plan with Pairs.Shape")
+		return input.Errorf("dyad: the plan does not fit these pairs; plan with Pairs.Shape")
 	case (spec.Network != nil) != (s.Network != nil) || spec.Network != nil && spec.Network.Origin != s.Network.origin():
 		return input.Errorf("dyad: the plan and the source have different networks; plan with Pairs.Shape")
 	case !s.Classes && spec.Unit == pairs.Individual && p.Mode != algorithms.NonPrivate &&
 		d.Graph.MaxDegree() > spec.Kappa:
-		return input.Errorf("dyad: an individual is in more than kappa = %d pairs; cap the pairs of an individual "+
-			"(--degree-cap), or plan for a larger --kappa", spec.Kappa)
+		return input.Errorf("dyad: an individual is in more than kappa = %d pairs; drop pairs with --degree-cap, "+
+			"or plan for a larger --kappa", spec.Kappa)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (o Options) ChooseBasis(s *dataset.Schema, n int) (chosen *dataset.Schema, 
 		return nil, "", err
 	}
 	if _, moments := c.Algorithm.(algorithms.Moments); !moments || s.ColumnOf(dataset.RoleGroup) != nil {
-		return none, "bases are chosen only for scores from moments without query groups", nil
+		return none, "only the algorithm moments without query groups gets a basis", nil
 	}
 	basis, reason := algorithms.ChooseBasis(n, n*max(1, shape.PersonRows), o.Budget(n), s.DimWith)
 	if basis == dataset.BasisNone {
@@ -133,13 +133,12 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 	_, metric := c.Algorithm.(algorithms.MomentMetric)
 	switch {
 	case (moments || metric) && t.asserted:
-		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg, because no constant of a loss is part of "+
-			"its guarantee", c.Algorithm.Info().Name)
+		return nil, input.Errorf("dyad: %s does not take --G, --L and --Dg, because it needs no constants of a loss",
+			c.Algorithm.Info().Name)
 	case metric && o.On.Precise():
 		return nil, input.Errorf("dyad: moment-metric computes in float64 and does not take a precision (--precision)")
 	case metric && o.Loss.Named():
-		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave the loss (--loss) and its parameters out, or " +
-			"choose another algorithm")
+		return nil, input.Errorf("dyad: moment-metric minimises no loss; leave out --loss and its parameters")
 	case moments:
 		own, err := NewLoss(square, nil, 0)
 		named, wrong := o.Loss.Defined()
@@ -148,8 +147,8 @@ func (o Options) Plan(c algorithms.Choice, s Shape) (*Training, error) {
 		}
 		if o.Loss.Named() && (named.Name != square || o.Loss.Clip != 0 ||
 			o.Loss.Params != nil && !maps.Equal(o.Loss.Params, own.Params)) {
-			return nil, input.Errorf("dyad: moments minimises only the square loss; leave --loss and its " +
-				"parameters out, or choose moments-descent")
+			return nil, input.Errorf("dyad: moments minimises only the plain square loss; leave out --loss, or choose " +
+				"moments-descent")
 		}
 		o.Loss = own
 	}
@@ -270,7 +269,7 @@ func (o Options) trained(task string, d int) (engine.Loss, float64, engine.Backe
 // fits refuses data that the plan is not for, by number of records, features and all else that the guarantee states.
 func (t *Training) fits(d *Data) error {
 	if t.asserted {
-		return input.Errorf("dyad: this plan uses asserted constants, but training needs proved constants")
+		return input.Errorf("dyad: training needs proved constants; plan without asserted constants")
 	}
 	return t.shape.same(d)
 }

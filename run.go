@@ -263,7 +263,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 // saved its result. Read the file with Load, LoadClusters or LoadFigures.
 func (o Run) Recover() (*Outcome, error) {
 	if o.Ledger == nil || o.Resume == "" {
-		return nil, input.Errorf("dyad: recovering a run needs its ledger and its id (Run.Ledger, Run.Resume)")
+		return nil, input.Errorf("dyad: to recover a run, set Run.Ledger and Run.Resume")
 	}
 	out, err := o.output(o.Ledger.Path())
 	if out == nil || err != nil {

@@ -103,7 +103,7 @@ func searchable(s Setting, first Shape) error {
 	}
 	switch {
 	case s.Options.Mode != algorithms.Certified:
-		return input.Errorf("dyad: setting %s has mode %s; a search trains in certified mode only", s.Name, s.Options.Mode)
+		return input.Errorf("dyad: setting %s has mode %s, but a search needs certified mode", s.Name, s.Options.Mode)
 	case s.Shape.Records != first.Records || s.Shape.PersonRows != first.PersonRows:
 		return input.Errorf("dyad: setting %s has Records %d and PersonRows %d, but the search has %d and %d; use "+
 			"the same records for all settings", s.Name, s.Shape.Records, s.Shape.PersonRows, first.Records, first.PersonRows)
@@ -114,7 +114,7 @@ func searchable(s Setting, first Shape) error {
 // wholeRecords refuses records whose private score has no certificate in this version.
 func wholeRecords(what string, s Shape) error {
 	return input.Needs{
-		Ungrouped: what + " needs the AUC over all records, but the schema has query groups; give the column of the groups " +
+		Ungrouped: what + " needs the AUC over all records, but the schema has query groups; give the group column " +
 			"the role ignore",
 		TwoClasses: what + " needs the AUC of two classes, but the labels are grades",
 	}.Of(s.lacks())
@@ -129,7 +129,8 @@ func (s Shape) lacks() input.Lacks {
 func scoring(task string, n *Network) error {
 	return input.Needs{
 		Scores: "a search compares settings by the AUC of their scores, but a metric has no scores",
-		Linear: "a search compares only linear models of scores; evaluate each network alone, which charges each evaluation",
+		Linear: "a search compares only linear models of scores; evaluate each network alone (each evaluation is " +
+			"charged)",
 	}.Of(input.Lacks{Scores: task == Metric, Linear: n != nil})
 }
 
@@ -226,8 +227,8 @@ func (s *Search) fits(data []*Data) (as []*Data, err error) {
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
 			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
-				return nil, input.Errorf("dyad: the data lack labels, or their size differs from the size in the plan "+
-					"(Records %d, PersonRows %d); plan with Data.Shape", want.Records, want.PersonRows)
+				return nil, input.Errorf("dyad: the data do not fit the plan; want labels, Records %d and "+
+					"PersonRows %d; plan with Data.Shape", want.Records, want.PersonRows)
 			}
 			if d, err = d.as(s.options.Models[i].Encoder); err != nil {
 				return nil, err
@@ -383,8 +384,8 @@ func curved(s Setting) error {
 	}
 	if a := s.Options.Algorithm; s.Options.Mode != algorithms.Certified ||
 		a != nil && !a.Info().Supports(algorithms.Certified) {
-		return input.Errorf("dyad: %s is not private and would publish exact figures; leave this algorithm out on "+
-			"private data", s.Name)
+		return input.Errorf("dyad: %s is not private and would publish exact figures; use this algorithm only on "+
+			"public data", s.Name)
 	}
 	return scoring(s.Options.Task, s.Options.Network)
 }

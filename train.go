@@ -44,8 +44,8 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 		return nil, input.Errorf("dyad: the plan is for a team; name its leader (Run.Team), or plan without " +
 			"device.Options.Team")
 	case o.Team != nil && o.Team.Leads(t.Spec.Kernel, d.Records) != nil:
-		return nil, input.Errorf("dyad: Run.Team leads another plan or other records; call Training.Lead for this " +
-			"plan and these records")
+		return nil, input.Errorf("dyad: Run.Team belongs to another plan or other records; call Training.Lead for " +
+			"this plan and these records")
 	}
 	if err := memory.Check(t.Coordinates(), 0); err != nil {
 		return nil, prefixed(err)
@@ -126,7 +126,7 @@ func (t *Training) Join(ctx context.Context, crew engine.Team, d *Data,
 	share.groups = d.groups // groups of all records, which kernels of query groups need
 	same := append([]team.Statement{
 		{Name: "the program", Text: program},
-		{Name: "the kind of device or the instruction set that sums are computed with", Text: t.team + instructions},
+		{Name: "the kind of device or the instruction set for the sums", Text: t.team + instructions},
 		{Name: "the schema", Text: string(schema)},
 		{Name: "the plan", Text: t.Report().Text()},
 	}, more...)
@@ -181,8 +181,8 @@ type Study struct {
 
 // PlanStudy plans a protocol in which each user has one record. It reads no data and sends no message.
 func PlanStudy(s Shape, o StudyOptions) (*Study, error) {
-	if err := (input.Needs{Rows: "the schema has a column with role: person, but the local model protects users with one " +
-		"record each; give the column role: ignore"}).Of(s.lacks()); err != nil {
+	if err := (input.Needs{Rows: "the schema has a column with role: person, but a local user has only one record; " +
+		"give the column role: ignore"}).Of(s.lacks()); err != nil {
 		return nil, err
 	}
 	p, t := o.Protocol, &Study{options: o}
@@ -243,21 +243,19 @@ func (t *Study) Model(e *dataset.Encoder, w []float64, visits int64, g privacy.G
 // Fits returns an error if the records do not match the protocol, or if they are private and the protocol does not
 // protect whole records.
 func (t *Study) Fits(d *Data, public bool) error {
-	const classes = "local learners need labels of two classes, but the labels of these data are missing or are " +
-		"grades"
+	const classes = "local learners need labels of two classes, not grades or missing labels"
 	if err := (input.Needs{Labels: classes, TwoClasses: classes}).Of(d.lacks()); err != nil {
 		return err
 	}
 	switch {
 	case t.options.Balanced && !public:
-		return input.Errorf("dyad: --balance selects users by label, which reveals the labels; use it only for " +
-			"data declared public")
+		return input.Errorf("dyad: --balance reveals the labels; use it only for data declared public")
 	case t.Guarantee.Kind != privacy.LocalDP && !public:
 		return input.Errorf("dyad: method %s does not protect whole records, so it needs data that are declared public: "+
 			"--public-data", t.Method)
 	case d.Records.Units() != t.Users || d.Records.Dim() != t.Dim:
-		return input.Errorf("dyad: the plan has %d users and %d features, but the data have %d and %d; plan with "+
-			"Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
+		return input.Errorf("dyad: the plan has %d users and %d features, but the data have %d users and %d "+
+			"features; plan with Data.Shape", t.Users, t.Dim, d.Records.Units(), d.Records.Dim())
 	}
 	return nil
 }
@@ -301,8 +299,8 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 		if public { // the guarantee covers the messages, which are private whatever the data are
 			if seeded {
 				g.Warnings = append(slices.Clone(g.Warnings),
-					"the simulation is reproducible, so its noise is not secret; the guarantee holds for users who draw "+
-						"their own noise")
+					"the simulation is reproducible, so its noise is not secret; the guarantee holds only if users "+
+						"draw their own noise")
 			}
 		} else { // the guarantee covers the charged release, the model, in the words of the charge
 			g.Warnings = append(slices.Clone(g.Warnings), r.Guarantee.Warnings...)
@@ -310,7 +308,7 @@ func (t *Study) Run(ctx context.Context, d *Data, o Run) (*Trained, *local.Found
 		}
 		if t.options.Balanced {
 			g.Warnings = append(slices.Clone(g.Warnings),
-				"NOT PRIVATE: users were left out by their labels; a deployment that did so would reveal labels")
+				"NOT PRIVATE: labels decided which users were left out; in a deployment, this would reveal labels")
 		}
 		of := *t
 		of.Plan = found.Plan

@@ -30,11 +30,12 @@ func checkApplies(i Info, s Spec) error {
 			"choose_interactions")
 	case p.ByPerson() && i.NoPersons != "":
 		return Refused(i.Name, " cannot learn from persons with several rows: %s; use dpgdsc, dpgdc or "+
-			"gradient-perturbation, or give one row per person and drop role: person", i.NoPersons)
+			"gradient-perturbation", i.NoPersons)
 	case !i.Learns(p.Loss) && i.ScoresOnly:
-		return Refused(i.Name, " learns linear scores, but loss %s is for a metric; use dpgdsc", p.Loss.Name())
+		return Refused(i.Name, " learns linear scores, but loss %s is for a metric; use algorithm dpgdsc", p.Loss.Name())
 	case !i.Learns(p.Loss):
-		return Refused(i.Name, " learns a metric, but loss %s is for linear scores; use --task metric, or moments",
+		return Refused(i.Name, " learns a metric, but loss %s is for linear scores; use --task metric, or "+
+			"algorithm moments",
 			p.Loss.Name())
 	case i.NeedsSmooth && checkSmooth(i.Name, s) != nil:
 		return checkSmooth(i.Name, s)

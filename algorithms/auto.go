@@ -60,37 +60,36 @@ func Choose(q Question) Choice {
 	}
 	switch {
 	case len(p.Groups) > 0 && (!scores || q.LossNamed || !sums):
-		return q.descent("within query groups, moments are only for scores without a given loss, on a device that " +
-			"sums moments")
+		return q.descent("this task, loss or device allows no moments within query groups")
 	case len(p.Groups) > 0:
 		return q.choice(Moments{},
-			"no loss was given, and within query groups moments need only one release")
+			"no loss was given, so one release of moments is enough")
 	case p.LabelLimit() > 2:
 		return q.descent("the labels are graded, but moments need two classes")
 	case !sums:
 		return q.descent("moments are not summed on this device")
 	case !scores && q.LossNamed:
-		return q.descent("the loss of a metric was given, but moments minimise no loss")
+		return q.descent("a loss was given, but moments of a metric minimise no loss")
 	case !scores && (s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0):
 		return q.descent(fmt.Sprintf("a metric from moments needs delta > 0, at most %d features and no L2 term",
 			maxRuleMoments))
 	case !scores:
-		return q.choice(MomentMetric{}, "no loss was given, and the moments of both classes give a metric")
+		return q.choice(MomentMetric{}, "no loss was given; moments of both classes are enough for a metric")
 	case q.LossNamed && !isLeastSquares(p.Loss):
-		return q.choice(MomentsDescent{}, fmt.Sprintf("the %s loss was given, which moments-descent can minimise",
+		return q.choice(MomentsDescent{}, fmt.Sprintf("moments-descent can minimise the given loss, %s",
 			p.Loss.Name()))
 	case q.LossNamed:
 		return q.choice(Moments{},
-			"the square loss was given; moments minimise it over all pairs, including pairs of one class")
+			"the square loss was given, and moments minimise it over all pairs, also of one class")
 	case t <= mostSignal:
-		return q.choice(Moments{}, fmt.Sprintf("no loss was given, and %s is at most %d, which favours moments "+
-			"without steps", ratio, mostSignal))
+		return q.choice(Moments{}, fmt.Sprintf("no loss was given; %s is at most %d, so moments without steps are "+
+			"best", ratio, mostSignal))
 	case s.Budget.Delta == 0 || p.D > maxRuleMoments || q.L2 != nil && *q.L2 > 0:
 		return q.choice(Moments{}, fmt.Sprintf("no loss was given; logistic steps need delta > 0, at most %d features "+
 			"and no L2 term", maxRuleMoments))
 	}
-	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was given, and %s is above %d, where two logistic "+
-		"steps are best", ratio, mostSignal))
+	return q.choice(Moments{Steps: 2}, fmt.Sprintf("no loss was given; %s is above %d, so moments with two "+
+		"logistic steps are best", ratio, mostSignal))
 }
 
 // choice returns the Choice of an algorithm, with its L2 weight.
@@ -112,7 +111,8 @@ func (q Question) descent(reason string) Choice {
 	c := q.choice(DPGDSC{}, reason)
 	switch {
 	case !smooth:
-		c = q.choice(GradientPerturbation{}, reason+"; every gradient gets noise, because this loss is not smooth and convex")
+		c = q.choice(GradientPerturbation{}, reason+"; this loss is not smooth and convex, so every gradient gets "+
+			"noise")
 	case c.L2 == 0:
 		c = q.choice(DPGDC{}, reason)
 	}

@@ -60,18 +60,18 @@ func TestChoose(t *testing.T) {
 		reason    string
 	}{
 		"small": {question(t, 500, 8, nil), "moments", "at most 128"},
-		"large": {question(t, 50000, 8, nil), "moments", "above 128, where two logistic steps are best"},
+		"large": {question(t, 50000, 8, nil), "moments", "above 128, so moments with two logistic steps are best"},
 		"large, ridge": {with(question(t, 50000, 8, nil), func(q *algorithms.Question) { q.L2 = &ridge }),
 			"moments", "no L2 term"},
-		"square":          {lossNamed(named(t, "square")), "moments", "over all pairs, including pairs of one class"},
-		"logistic, named": {lossNamed(engine.Logistic{}), "moments-descent", "logistic loss was given"},
-		"hinge, named":    {lossNamed(named(t, "hinge")), "moments-descent", "hinge loss was given"},
+		"square":          {lossNamed(named(t, "square")), "moments", "minimise it over all pairs"},
+		"logistic, named": {lossNamed(engine.Logistic{}), "moments-descent", "the given loss, logistic"},
+		"hinge, named":    {lossNamed(named(t, "hinge")), "moments-descent", "the given loss, hinge"},
 		"pure": {question(t, 500, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
 			b.Delta = 0
 		}), "moments", "no loss"},
 		"groups": {question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.Groups = []int{200, 300}
-		}), "moments", "query groups"},
+		}), "moments", "one release of moments"},
 		"groups, a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.Groups = []int{200, 300}
 		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "query groups"},
@@ -80,7 +80,7 @@ func TestChoose(t *testing.T) {
 		}), "dpgdsc", "labels are graded"},
 		"persons, a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.PersonRows = 3
-		}), func(q *algorithms.Question) { q.LossNamed = true }), "moments-descent", "logistic loss was given"},
+		}), func(q *algorithms.Question) { q.LossNamed = true }), "moments-descent", "the given loss, logistic"},
 		"device": {question(t, 500, 8, func(_ *engine.Problem, _ *privacy.Budget, b *engine.Backend) {
 			*b = noMoments{*b}
 		}), "dpgdsc", "this device"},
@@ -95,7 +95,7 @@ func TestChoose(t *testing.T) {
 		}), "moment-metric", "no loss was given"},
 		"metric with a loss": {with(question(t, 500, 8, func(p *engine.Problem, _ *privacy.Budget, _ *engine.Backend) {
 			p.Loss = engine.MahalanobisLogistic{}
-		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "the loss of a metric"},
+		}), func(q *algorithms.Question) { q.LossNamed = true }), "dpgdsc", "moments of a metric minimise no loss"},
 		"metric, pure": {question(t, 500, 8, func(p *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
 			p.Loss, b.Delta = engine.MahalanobisLogistic{}, 0
 		}), "dpgdsc", "delta > 0"},

@@ -33,18 +33,20 @@ func ChooseBasis(n, rows int, b privacy.Budget, dim func(basis string) (d int, o
 		return noBasis, fmt.Sprintf("%s makes too many features", curvedBasis)
 	}
 	if plain, ok := dim(noBasis); ok && plain == d {
-		return noBasis, "no column has numbers to which a basis could be applied"
+		return noBasis, "there is no column of numbers for a basis"
 	}
 	if numbers := float64(rows) * float64(d); numbers > mostCurved {
-		return noBasis, fmt.Sprintf("%s needs %.3g numbers for %d rows, more than %d (1 GiB); to use this basis, "+
-			"name it in the schema", curvedBasis, numbers,
+		return noBasis, fmt.Sprintf("%s needs %.3g numbers for %d rows, above the limit of %d (1 GiB); to use this "+
+			"basis, name it in the schema", curvedBasis, numbers,
 			rows, mostCurved)
 	}
 	t := float64(n) * noiseMu(b, d) / math.Sqrt(float64(d))
 	if t >= leastCurved {
-		return curvedBasis, fmt.Sprintf("n mu/sqrt d = %.3g with %d features reaches the %d that this basis needs", t,
+		return curvedBasis, fmt.Sprintf("n mu/sqrt d = %.3g is enough (n records, budget mu, d = %d features); "+
+			"this basis needs %d", t,
 			d, leastCurved)
 	}
-	return noBasis, fmt.Sprintf("n mu/sqrt d = %.3g with the %d features of %s; a basis needs at least %d", t, d,
+	return noBasis, fmt.Sprintf("n mu/sqrt d = %.3g is too small for a basis (n records, budget mu, d = %d "+
+		"features of %s); want at least %d", t, d,
 		curvedBasis, leastCurved)
 }

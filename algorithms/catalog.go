@@ -43,7 +43,7 @@ func ByName(name string) (Algorithm, error) {
 	for _, s := range StreamCatalog() {
 		online = append(online, s.Info().Name)
 	}
-	return nil, fmt.Errorf("algorithms: %q is not in the catalogue; choose one of %s, or of the online algorithms %s",
+	return nil, fmt.Errorf("algorithms: %q is not in the catalogue; choose one of %s, or an online algorithm: %s",
 		name, strings.Join(names, ", "), strings.Join(online, ", "))
 }
 

@@ -107,7 +107,8 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 	}
 	plan, err := json.Marshal(identity)
 	if err != nil {
-		return nil, fmt.Errorf("algorithms: a checkpoint needs a plan of finite numbers: %w", err)
+		return nil, fmt.Errorf("algorithms: the plan has a number that is not finite, so it cannot have a "+
+			"checkpoint: %w", err)
 	}
 	sum := sha256.Sum256(plan)
 	k := &keeper{o: o, ctx: ctx, plan: hex.EncodeToString(sum[:]), records: j.Records, last: time.Now()}
@@ -148,8 +149,8 @@ func newKeeper(ctx context.Context, j Job, secret bool, o Options) (*keeper, err
 	case err != nil:
 		return nil, err
 	case from.Records != records:
-		return nil, fmt.Errorf("%w: %s: the checkpoint is for other records or another order of the records; use the data "+
-			"and the split of the first attempt", ErrCheckpoint, k.path)
+		return nil, fmt.Errorf("%w: %s: the checkpoint is for other records or another order; use the same data "+
+			"and split as in the first attempt", ErrCheckpoint, k.path)
 	}
 	if k.from = from; from.Format == checkpointFormat {
 		k.next.Records = records

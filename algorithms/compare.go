@@ -86,8 +86,8 @@ type Candidate struct {
 // function of public numbers, as a plan is.
 func Compare(s Spec, candidates []Candidate) (*Comparison, error) {
 	if s.Mode != Certified {
-		return nil, fmt.Errorf("algorithms: plans in %s mode do not share a guarantee, so their noise cannot be compared; "+
-			"use certified mode", s.Mode)
+		return nil, fmt.Errorf("algorithms: plans in %s mode have different guarantees and cannot be compared; use "+
+			"certified mode", s.Mode)
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err

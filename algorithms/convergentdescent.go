@@ -65,7 +65,7 @@ func (a ConvergentDescent) Plan(s Spec) (*Plan, error) {
 		return nil, err
 	}
 	full := schedule.Constant * composed.Sensitivity() * math.Sqrt(steps) / account.GDPMu(s.Budget.Epsilon, s.Budget.Delta)
-	p.Guarantee.Derivation += fmt.Sprintf("; if all %d steps could be seen, they would need sigma = %.6g",
+	p.Guarantee.Derivation += fmt.Sprintf("; if all %d steps were released, sigma would be %.6g",
 		schedule.Steps, full)
 	return p, nil
 }
@@ -99,8 +99,8 @@ func (a ConvergentDescent) noise(s Spec, schedule Schedule) (privacy.Certificate
 	l.Grid = privacy.GridFor(sigma)
 	state := s.newHiddenState(schedule.Constant, l.Grid)
 	if !(state.room <= 0x1p53*l.Grid) {
-		return c, privacy.Gaussian{}, Refused("convergent-descent", ": the noise of %.3g per step is too small for "+
-			"steps of %.3g; lower epsilon", sigma, state.reach(schedule.Constant))
+		return c, privacy.Gaussian{}, Refused("convergent-descent", ": noise of %.3g per step is too small for "+
+			"numbers up to %.3g; lower epsilon to get more noise", sigma, state.reach(schedule.Constant))
 	}
 	l.UpdateError = state.roundoff(schedule.Constant)
 	if c, err = l.Certify(); err != nil {

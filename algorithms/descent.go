@@ -118,7 +118,7 @@ func (descends) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priva
 	t Tracker) ([]float64, error) {
 	d, ok := p.own.(*descent)
 	if !ok {
-		return nil, fmt.Errorf("algorithms: the plan of %s was not made by the Plan method of this algorithm", p.Algorithm)
+		return nil, fmt.Errorf("algorithms: this algorithm did not make the plan of %s; call its Plan method", p.Algorithm)
 	}
 	problem := ev.Kernel().Problem()
 	parts, all := p.Schedule.Epochs, p.Schedule.Steps

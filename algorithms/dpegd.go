@@ -54,7 +54,7 @@ func (a DPEGD) stepSize(s Spec) (eta float64, rule string, err error) {
 	what := "8/(L~+alpha)"
 	d := float64(s.coordinates())
 	privacyTerm := noiseMu(b, s.coordinates()) / math.Sqrt(d)
-	rule = "public rule eta = ||C||/G min(4/sqrt n, mu/sqrt d)"
+	rule = "public rule (diameter ||C||, Lipschitz constant G, budget mu): eta = (||C||/G) * min(4/sqrt n, mu/sqrt d)"
 	if s.Mode == Paper {
 		limit, what = s.largestStep(), "2/L"
 		rule = "paper: eta = ||C||/G min(4/sqrt n, epsilon/sqrt(d ln(1/delta)))"
@@ -84,7 +84,8 @@ func (a DPEGD) stepSize(s Spec) (eta float64, rule string, err error) {
 			remedy = fmt.Sprintf("; with all other options unchanged, n = %.0f or epsilon = %.3g is enough",
 				math.Ceil(16/(most*most)), most/privacyTerm*b.Epsilon*(1-1e-3))
 		}
-		return 0, "", Refused("dpegd", ": eta = %.6g exceeds %s = %.6g (L = %.6g)%s%s; give a smaller step size", eta, what,
+		return 0, "", Refused("dpegd", ": the step size eta = %.6g exceeds %s = %.6g, with smoothness L = "+
+			"%.6g%s%s; give a smaller step size", eta, what,
 			limit, s.Constants.Smoothness, sigma, remedy)
 	}
 	return eta, rule, nil
@@ -137,8 +138,8 @@ func (a DPEGD) Plan(s Spec) (*Plan, error) {
 	}
 	p.Guarantee.Released = fmt.Sprintf("average iterate of each of %d epochs on disjoint records, with %s noise",
 		len(sizes), p.Noise().Name())
-	p.Guarantee.Derivation = fmt.Sprintf("epochs read disjoint records, so the run costs as much as its most "+
-		"costly epoch, epoch %d: %s", p.Releases.main().Part,
+	p.Guarantee.Derivation = fmt.Sprintf("no record is in two epochs, so the run costs only its most costly epoch, "+
+		"number %d: %s", p.Releases.main().Part,
 		p.Guarantee.Derivation)
 	return p, nil
 }

@@ -67,13 +67,14 @@ func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	length := math.Sqrt(float64(updates) * gradient * (gradient + 2*noise))
 	eta := pr.Domain().Diameter() / length
 	p.stream().eta, p.stream().last = func(int) float64 { return eta }, last*eta
-	p.Schedule.Name = fmt.Sprintf("eta = ||C||/sqrt(T G~(G~ + 2 N)) = %.6g, G~ = G + alpha r, N = mean noise of a "+
-		"prefix sum = %.6g", eta, noise)
+	p.Schedule.Name = fmt.Sprintf("eta = ||C||/sqrt(T G~ (G~ + 2 N)) = %.6g; ||C|| = diameter, T = updates, G~ = G "+
+		"+ alpha r = gradient bound, N = %.6g = mean noise of a prefix sum", eta, noise)
 	if s.Constants.Convex {
 		p.Regret = pr.Domain().Diameter() * length
 	}
-	return p, p.finish("update b releases only row b of C g, with noise of its own; the sums of gradients are "+
-		"secret, and a saved state is kept as private as the records", nil)
+	return p, p.finish("update b releases row b of C g with its own noise, and nothing else; C = Toeplitz factor, "+
+		"g = gradients of the updates; the sums of gradients stay secret; a saved state is kept as private as the "+
+		"records", nil)
 }
 
 // prefixState is the state of DPFTRL between updates.

@@ -96,7 +96,8 @@ func (a DPGDC2) step(s Spec, steps int, sigma float64) (rule string, eta float64
 		if limit := s.largestStep(); limit > 0 {
 			eta = min(eta, limit)
 		}
-		rule = "public rule eta = ||C||/(B sqrt T), B^2 = (G + alpha r)^2 + d sigma^2"
+		rule = "public rule eta = D/(B sqrt T): D = diameter of the domain, T = steps, B = root mean square bound " +
+			"of the noisy gradient"
 	}
 	return rule, eta
 }
@@ -112,7 +113,8 @@ func (a DPGDC2) paperStep(s Spec, steps int, sigma float64) (rule string, eta fl
 	limit := s.largestStep()
 	if s.PaperUnsound && a.StepSize == 0 {
 		eta = min(limit, diameter/(s.Constants.Lipschitz*root))
-		rule = s.unsoundly(rule, "eta = ||C||/(G sqrt T), at most 2/L, in place of the printed G/(||C|| sqrt T)")
+		rule = s.unsoundly(rule, "eta = min(||C||/(G sqrt T), 2/L), where the paper prints G/(||C|| sqrt T): "+
+			"diameter ||C||, constants G and L, T steps")
 	}
 	if !(eta <= limit) {
 		needed := math.Ceil(math.Pow(s.Constants.Lipschitz/(diameter*limit), 2))

@@ -71,8 +71,8 @@ func (a Moments) checkAppended(second engine.SecondMoments, steps, d int) error 
 		return fmt.Errorf("intervals are not available with logistic steps; choose moments without steps " +
 			"(--algorithm moments)")
 	case second == engine.NoSecond:
-		return fmt.Errorf("intervals need released second moments; give more records, a larger epsilon or " +
-			"--second-moments=diagonal")
+		return fmt.Errorf("intervals need second moments, but none are released; give --second-moments=diagonal, " +
+			"more records or a larger epsilon")
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 	}
 	for i := range rows {
 		if rows[i].Times > 1 || rows[i].Cost != nil || rows[i].Part != 0 {
-			return nil, fmt.Errorf("algorithms: row %d of %s must not set Times, Cost or Part", i+1, name)
+			return nil, fmt.Errorf("algorithms: release %d of %s must not set Times, Cost or Part", i+1, name)
 		}
 		if rows[i].Share == 0 {
 			rows[i].Share = 1 / float64(len(rows))
@@ -106,7 +106,7 @@ func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 // are equal. For this reason an ambiguous string is quoted, and no String method is called.
 func fieldsOf(v reflect.Value) (string, error) {
 	if v.Kind() != reflect.Struct {
-		return "", fmt.Errorf("it is a %v, but must be a struct by value",
+		return "", fmt.Errorf("it is a %v, but must be a struct (not a pointer to one)",
 			v.Kind())
 	}
 	var all []string
@@ -152,7 +152,7 @@ func (p *KindPlan) release(ctx context.Context, r *engine.Records, s privacy.Ses
 		x := p.kind.Exact(r, i, released)
 		if len(x) != row.Coordinates {
 			// the message leaves out len(x), which may depend on records
-			return nil, fmt.Errorf("algorithms: row %d of %s does not have the %d numbers of its plan",
+			return nil, fmt.Errorf("algorithms: for row %d of %s, Exact must return %d numbers, as planned",
 				i+1, p.Algorithm, row.Coordinates)
 		}
 		if err := s.Release(x, row.Certificate, row.Noise); err != nil {
@@ -175,7 +175,7 @@ func (p *KindPlan) Job(r *engine.Records) Job {
 // Fits returns an error if the records do not have the shape of the plan.
 func (p *KindPlan) Fits(r *engine.Records) error {
 	if r.ByPerson() || r.Len() != p.Shape.Records || r.Dim() != p.Shape.Features {
-		return fmt.Errorf("algorithms: the data do not fit the plan of %s: %d records of %d features, one row each",
+		return fmt.Errorf("algorithms: the plan of %s needs %d records of %d features, with one row each",
 			p.Algorithm, p.Shape.Records, p.Shape.Features)
 	}
 	return nil
@@ -191,7 +191,7 @@ func (p *KindPlan) Figures(flat []float64) (Facts, error) {
 		released, flat = append(released, flat[:row.Coordinates]), flat[row.Coordinates:]
 	}
 	if len(released) != len(p.Releases) || len(flat) != 0 {
-		return Facts{}, fmt.Errorf("algorithms: these numbers are not a result of the plan of %s", p.Algorithm)
+		return Facts{}, fmt.Errorf("algorithms: the numbers of the result do not fit the plan of %s", p.Algorithm)
 	}
 	return p.kind.Figures(p.Shape, p.Releases, released), nil
 }

@@ -56,17 +56,17 @@ func (a MomentMetric) Plan(s Spec) (*Plan, error) {
 	}
 	switch bound := problem.Bounds.FeatureNorm; {
 	case problem.LabelValues != 0 && problem.LabelLimit() > 2:
-		return bad("the moments need two classes, but the labels have up to %d values; use dpgdsc, or name two "+
-			"classes in the schema", problem.LabelLimit())
+		return bad("moments need two classes, but there are up to %d labels; name two classes in the schema, or "+
+			"use dpgdsc", problem.LabelLimit())
 	case problem.D > maxMetricMoments:
-		return bad("%d features are more than the limit of %d for moments; use gradient-perturbation, or fewer "+
-			"features", problem.D, maxMetricMoments)
+		return bad("there are %d features, but moments take at most %d; use gradient-perturbation, or fewer features",
+			problem.D, maxMetricMoments)
 	case s.L2 > 0:
-		return bad("it minimises no objective, so an L2 term has no effect; leave the L2 term out, or use dpgdsc")
+		return bad("an L2 term has no effect: there is no objective; leave the L2 term out, or use dpgdsc")
 	case !(a.CentreShare >= 0 && a.CentreShare < 1):
-		return bad("the share of the centre is %v, want at least 0 and below 1", a.CentreShare)
+		return bad("the budget share of the centre is %v, want at least 0 and below 1", a.CentreShare)
 	case !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound):
-		return bad("the clip radius is %v; want at most 2 R = %v, the largest distance from a centre",
+		return bad("the clip radius is %v, but must be at most 2 R = %v (R = norm bound)",
 			a.ClipRadius, 2*bound)
 	}
 	kernel, err := s.Backend.PlanMoments(problem)

@@ -72,8 +72,8 @@ func TestMomentMetricRefuses(t *testing.T) {
 	}{
 		"linear scores":       {p: engine.Problem{Loss: engine.Logistic{}}, delta: 1e-5},
 		"query groups":        {p: engine.Problem{Groups: []int{20, 40}}, delta: 1e-5},
-		"up to 3 values":      {p: engine.Problem{LabelValues: 3}, delta: 1e-5},
-		"up to 60 values":     {p: engine.Problem{LabelValues: engine.AnyLabels}, delta: 1e-5},
+		"up to 3 labels":      {p: engine.Problem{LabelValues: 3}, delta: 1e-5},
+		"up to 60 labels":     {p: engine.Problem{LabelValues: engine.AnyLabels}, delta: 1e-5},
 		"513 features":        {p: engine.Problem{D: 513}, delta: 1e-5},
 		"no objective":        {l2: 0.1, delta: 1e-5},
 		"delta > 0":           {},

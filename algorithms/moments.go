@@ -28,7 +28,7 @@ func (a Moments) Train(ctx context.Context, ev engine.Evaluator, p *Plan, s priv
 	holder, ok := ev.(engine.Holder)
 	switch {
 	case !ok: // the plan's kernel has stated that its evaluator is a Holder
-		return nil, fmt.Errorf("algorithms: a choice of pairs needs an evaluator that holds the records, not a %T", ev)
+		return nil, fmt.Errorf("algorithms: a choice of pairs needs an evaluator with records, not a %T", ev)
 	case m.Pairs == nil:
 		return a.trainPlain(ctx, holder, p, s, t)
 	}

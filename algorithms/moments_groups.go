@@ -18,7 +18,7 @@ func (a Moments) withinGroups(s Spec) (Moments, error) {
 	case a.Steps != 0 || a.StepShare > 0:
 		return bad("take no logistic steps; leave out the steps and their budget share")
 	case a.CountShare > 0 || a.Balance > 0 || a.CentreShare > 0 || a.Centre != nil:
-		return bad("use no number of positives and no centre; leave the options of both out")
+		return bad("use neither the number of positives nor a centre; leave their options out")
 	case a.Intervals:
 		return bad("have no intervals in this version; leave the intervals out")
 	case s.Budget.Delta == 0 && a.Second != "" && a.Second != engine.NoSecond.String():

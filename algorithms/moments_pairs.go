@@ -55,7 +55,7 @@ func choosePairs(n int, c engine.Candidates, b privacy.Budget) (epsilon float64,
 	}
 	epsilon = 12 / (pairWorth * float64(n)) * math.Log(max(2, float64(len(c.Products))))
 	if need := share(epsilon); need > mostPairsShare {
-		return 0, fmt.Sprintf("the choice needs %.2g of mu^2 for %d candidates, but at most %g is allowed", need,
+		return 0, fmt.Sprintf("the choice would take %.2g of the budget for %d candidates, but may take at most %g", need,
 			len(c.Products), mostPairsShare)
 	}
 	for share(epsilon) < leastPairsShare {
@@ -71,14 +71,14 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	c := &PairsPlan{Candidates: problem.Candidates, Features: problem.Candidates.Dim(problem.D)}
 	refuse := func(why string) (*MomentsPlan, Releases, error) {
 		return nil, nil, Refused("choose_interactions",
-			": %s; leave it out of the schema, or name pairs in interactions", why)
+			": %s; leave choose_interactions out, or name pairs in interactions", why)
 	}
 	holds, ok := s.Kernel.(interface{ Holds() bool })
 	switch {
 	case len(problem.Groups) > 0:
 		return refuse("no theorem covers a choice of interactions within query groups")
 	case !ok || !holds.Holds():
-		return refuse("only one process on the CPU can sum residuals")
+		return refuse("residuals are summed only in a single process on the CPU")
 	case s.Budget.Delta == 0:
 		return refuse("it needs delta > 0: pure epsilon adds up over releases and leaves too little for each")
 	case problem.LabelLimit() > 2:
@@ -86,9 +86,10 @@ func (a Moments) withPairs(s Spec, m *MomentsPlan, plain Releases) (*MomentsPlan
 	case m.Second == engine.NoSecond:
 		return refuse("residuals need second moments, but none are released")
 	case s.L2 > 0 || a.Centre != nil:
-		return refuse("a choice of pairs supports neither an L2 term nor a declared centre")
+		return refuse("pairs of columns cannot be chosen with an L2 term or a public centre")
 	case float64(problem.MaxRows())*float64(c.Features) > mostCurved:
-		return refuse(fmt.Sprintf("the records with the chosen products would hold more than %d numbers (1 GiB)", mostCurved))
+		return refuse(fmt.Sprintf("with the chosen products, the records would need more than %d numbers (1 GiB)",
+			mostCurved))
 	}
 	if c.Epsilon, m.NoPairs = choosePairs(problem.N, c.Candidates, s.Budget); m.NoPairs != "" {
 		return m, plain, nil
@@ -166,8 +167,8 @@ func (c *PairsPlan) covers(s Spec, m *MomentsPlan) error {
 		}
 		for i, b := range before {
 			if e := errs[i]; e.Positives > b.Positives || e.Sum > b.Sum || e.Second > b.Second {
-				return fmt.Errorf("algorithms: moments of %d features have larger error bounds than moments of "+
-					"more features", problem.D)
+				return fmt.Errorf("algorithms: the backend states smaller rounding errors for more than %d "+
+					"features; correct its Bounds", problem.D)
 			}
 		}
 		before = errs

@@ -109,11 +109,11 @@ func TestPairsRefuse(t *testing.T) {
 		"labels are graded": {algorithms.Moments{}, big, 20000,
 			func(p *engine.Problem) { p.LabelValues = engine.AnyLabels }},
 		"need second moments":             {algorithms.Moments{Second: "none"}, big, 20000, nil},
-		"declared centre":                 {algorithms.Moments{Centre: []float64{0}}, big, 20000, nil},
+		"public centre":                   {algorithms.Moments{Centre: []float64{0}}, big, 20000, nil},
 		"1 GiB":                           {algorithms.Moments{}, big, 1 << 26, nil},
 		"cannot choose interactions":      {algorithms.DPGDSC{Steps: 3}, big, 20000, nil},
 		"; use moments, or name pairs in": {algorithms.MomentsDescent{}, big, 20000, nil},
-		"one process on the C":            {algorithms.Moments{}, big, 20000, nil},
+		"single process on the C":         {algorithms.Moments{}, big, 20000, nil},
 	} {
 		s := pairsSpec(t, c.n, pairCandidates(1), c.b, c.change)
 		if strings.HasPrefix(want, "one process") {

@@ -191,11 +191,12 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	bound := problem.Bounds.FeatureNorm
 	if !(a.ClipRadius >= 0 && a.ClipRadius <= 2*bound) {
-		return bad("the clip radius is %v; want at most 2 R = %v, the largest distance from a centre",
+		return bad("the clip radius is %v, but must be at most 2 R = %v (R = norm bound)",
 			a.ClipRadius, 2*bound)
 	}
 	if a.Centre != nil && !a.origin() && (len(a.Centre) != problem.D || !(normAbove(a.Centre) <= bound*(1+0x1p-30))) {
-		return bad("the public centre has %d numbers, want %d of norm at most %v", len(a.Centre), problem.D, bound)
+		return bad("the public centre has %d numbers; want %d numbers and a norm of at most %v", len(a.Centre),
+			problem.D, bound)
 	}
 	switch kind := a.Second; kind {
 	case "":
@@ -234,15 +235,16 @@ func (a Moments) choose(s Spec) (momentsChoice, error) {
 	}
 	switch {
 	case a.CountShare > 0 && a.Balance > 0:
-		return bad("the share of positives is declared; leave out the budget share for the number of positives")
+		return bad("a public share of positives costs no budget; leave out the budget share for the number of " +
+			"positives")
 	case a.CentreShare > 0 && a.Centre != nil:
-		return bad("a public centre needs no share; leave the share or the public centre out")
+		return bad("a public centre costs no budget; leave out the budget share of the centre, or the public centre")
 	case a.SecondShare > 0 && c.Kind == engine.NoSecond:
-		return bad("second moments have a share of the budget, but no second moments are released; choose diagonal " +
-			"or full second moments")
+		return bad("no second moments are released, but they have a budget share; choose diagonal or full second " +
+			"moments")
 	case (a.Ridge > 0 || s.L2 > 0) && c.Kind == engine.NoSecond:
-		return bad("a ridge or an L2 term needs released second moments; choose diagonal or full, or leave ridge " +
-			"and L2 term out")
+		return bad("a ridge or an L2 term needs second moments; choose diagonal or full second moments, or leave " +
+			"ridge and L2 out")
 	}
 	if err := a.checkAppended(c.Kind, a.Steps, problem.D); err != nil {
 		return bad("%w", err)
@@ -385,10 +387,9 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		theory += ", docs/theory.md#damped-steps"
 	}
 	if persons && m.Group > 0 {
-		theory += "; the term of two persons is the mean of the terms of the pairs of their rows: " +
-			"docs/theory.md#person-moments"
+		theory += "; the term of two persons is the mean over their pairs of rows: docs/theory.md#person-moments"
 	} else if persons {
-		theory += "; the term of a person is the mean of the terms of its rows: docs/theory.md#person-moments"
+		theory += "; a person counts as the mean over its rows: docs/theory.md#person-moments"
 	}
 	if c := m.Pairs; c != nil {
 		rows = slices.Clone(rows)
@@ -409,8 +410,8 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		theory += ", docs/theory.md#pair-choice"
 	}
 	return released,
-		derivation + "; each certificate holds whatever the earlier releases were, and the shares of the " +
-			"budget are fixed beforehand, so the releases compose (" + theory + ")"
+		derivation + "; the shares of the budget are fixed beforehand, so " +
+			"the releases compose (" + theory + ")"
 }
 
 // assumption lists the public values that replace releases.
@@ -430,7 +431,7 @@ func (m *MomentsPlan) assumption() string {
 	case m.Centre != nil:
 		text += "; the declared centre"
 	default:
-		text += "; the centre, which is the origin"
+		text += "; the centre (the origin)"
 	}
 	return text
 }

@@ -19,31 +19,31 @@ func (p *Plan) momentsFacts() Facts {
 	if m.Gradients > 0 {
 		own.Add("gradients", m.Gradients)
 		f.Line("objective", "%s", own.Add("objective",
-			fmt.Sprintf("the objective of the loss over centred records, clipped and scaled to norm %g",
+			fmt.Sprintf("the loss over records that are centred, clipped and scaled to norm %g",
 				p.Spec.Kernel.Problem().Bounds.FeatureNorm)))
 		return p.momentsReleases(f, own)
 	}
-	pairs, sum := "over all pairs", "sum, which points in the direction of the difference of the class means,"
+	pairs, sum := "over all pairs", "sum, which points along the difference of the class means;"
 	if m.Group > 0 {
-		pairs = "over all pairs within parts of query groups, weighted by 1/m in a part of m records"
-		sum = "sum of the differences within query groups,"
+		pairs = "over all pairs within parts of query groups (in a part of m records, a pair has weight 1/m)"
+		sum = "sum of the differences within query groups;"
 	}
 	objective := fmt.Sprintf("least squares %s, (w.(x - x') - (y - y')/2)^2 + alpha/2 ||w||^2, alpha = %g; w is then",
 		pairs, p.Spec.L2)
 	switch {
 	case m.Classes:
-		objective = "no objective is minimised; W is computed from the moments of both classes, then"
+		objective = "W comes from the moments of both classes and minimises no objective; W is then"
 	case m.Second == engine.NoSecond:
-		objective = "no objective is minimised; w is the released signed " + sum + " and w is then"
+		objective = "no objective is minimised; w is the released signed " + sum + " w is then"
 	}
 	if m.Steps > 0 {
-		objective = fmt.Sprintf("no single loss is minimised; from the least squares over all pairs, w takes %d "+
-			"damped Newton-like steps on the pointwise logistic loss with a fixed intercept; w is then", m.Steps)
+		objective = fmt.Sprintf("w starts at the solution of least squares over all pairs; %d damped Newton-like "+
+			"steps on the logistic loss of single records follow, with a fixed intercept; w is then", m.Steps)
 	}
 	switch {
 	case p.Spec.Kernel.Problem().ByPerson() && m.Group > 0:
-		objective = "a record is a person; a pair of persons counts as the mean over its pairs of rows, and rows " +
-			"of one person form no pairs: " + objective
+		objective = "each record is a person; a pair of persons is averaged over its pairs of rows; rows of one " +
+			"person form no pairs: " + objective
 	case p.Spec.Kernel.Problem().ByPerson():
 		objective = "a record is a person, with the mean moments of its rows; rows of one person form pairs, too: " +
 			objective
@@ -73,9 +73,9 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	clip := own.Add("clip_radius", m.ClipRadius)
 	own.Add("centre", centre)
 	balance := own.AddSome("declared_share_of_positives", m.Balance)
-	of := fmt.Sprintf("the records, which are clipped to norm %.6g around the %s centre", clip, centre)
+	of := fmt.Sprintf("the records, clipped to norm %.6g around the %s centre", clip, centre)
 	if m.Group > 0 {
-		of = fmt.Sprintf("the differences within parts of at most %d records of a query, clipped to norm %.6g",
+		of = fmt.Sprintf("differences of two records of a query, in parts of at most %d records, clipped to norm %.6g",
 			own.Add("largest_part", m.Group), clip)
 	}
 	f.Line("moments", "%s over %s; second moments: %s", passes, of, own.Add("second_moments", m.Second.String()))
@@ -85,14 +85,15 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	// These values are the standard deviations of the noise of an entry of a sum (of the signed sum over 1 +
 	// |b|) and of an isometric coordinate of the second moments, and the public part of the ridge.
 	if m.Classes {
-		f.Line("noise", "class sums: %.6g per entry; second moments: %.6g per isometric coordinate; number of positives: %.6g",
+		f.Line("noise", "standard deviations: %.6g in class sums; %.6g in second moments (isometric coordinates); "+
+			"%.6g in the number of positives",
 			own.Add("class_sum_noise", m.SumNoise), own.Add("second_moments_noise", m.SecondNoise),
 			own.Add("count_noise", m.CountNoise))
 	} else {
 		ridge := own.Add("ridge", m.Ridge)
-		f.Line("noise", "signed sum divided by 1 + |b|: %.6g per entry", own.Add("signed_sum_noise", m.SumNoise))
+		f.Line("noise", "released signed sum: standard deviation %.6g per entry", own.Add("signed_sum_noise", m.SumNoise))
 		if second := own.AddSome("second_moments_noise", m.SecondNoise); second != 0.0 {
-			f.Line("", "second moments: %.6g per isometric coordinate; ridge at least %.6g", second, ridge)
+			f.Line("", "second moments: %.6g per isometric coordinate; the ridge is at least %.6g", second, ridge)
 		}
 	}
 	if noise := own.AddSome("gradient_noise", m.GradientNoise); noise != 0.0 {
@@ -103,7 +104,7 @@ func (p *Plan) momentsReleases(f, own Facts) Facts {
 	}
 	switch c := m.Pairs; {
 	case c != nil:
-		f.Line("pairs", "%d of %d pairs of columns are chosen privately; at most %d features in all",
+		f.Line("pairs", "%d of %d column pairs are chosen privately; the model has at most %d features",
 			own.Add("pairs", c.Choose), own.Add("candidates", len(c.Products)), own.Add("most_features", c.Features))
 	case m.NoPairs != "":
 		f.Line("pairs", "none are chosen: %s", own.Add("no_pairs", m.NoPairs))

@@ -15,17 +15,16 @@ const maxMomentsSteps = 20
 func (a Moments) checkSteps(s Spec, second engine.SecondMoments) error {
 	switch {
 	case a.Steps < 1 || a.Steps > maxMomentsSteps:
-		return fmt.Errorf("the number of steps is %d, but it must be 1 to %d; for no steps, leave the share for "+
-			"steps out too",
+		return fmt.Errorf("the number of steps is %d, but it must be 1 to %d; for no steps, leave out --steps and "+
+			"--step-share",
 			a.Steps, maxMomentsSteps)
 	case s.Budget.Delta == 0:
 		return errors.New("steps need delta > 0: pure epsilon adds up over releases and leaves too little for each; leave " +
 			"the steps out")
 	case s.L2 > 0:
-		return errors.New("steps take no L2 term; leave the L2 term or the steps out")
+		return errors.New("steps and an L2 term exclude each other; leave one of them out")
 	case second == engine.NoSecond:
-		return errors.New("steps need second moments, but none are released; choose diagonal or full, or leave the " +
-			"steps out")
+		return errors.New("steps need second moments; choose diagonal or full second moments, or leave the steps out")
 	}
 	return nil
 }
@@ -146,7 +145,7 @@ func (a Moments) appends() bool { return a.Intervals || a.LogOdds || a.Blocks !=
 // Parts splits a result into the weights of d features and the appended parts: standard errors, log odds and the noise
 // of blocks. A part that was not appended is nil.
 func (a Moments) Parts(all []float64, d int) (w, errors, odds, noise []float64) {
-	w, rest := all[:d:d], all[d:] // nothing is appended if training found no direction
+	w, rest := all[:d:d], all[d:] // training appends nothing if it found no direction
 	if a.Intervals && len(rest) > 0 {
 		errors, rest = rest[:d:d], rest[d:]
 	}

@@ -26,7 +26,7 @@ func (a MomentsDescent) Plan(s Spec) (*Plan, error) {
 	}
 	switch {
 	case problem.NonZerosPerRow > 0 && problem.MaxRows() > maxMovedRecords/problem.D:
-		return nil, Refused(name, " needs dense records, and %d rows of %d features are too many; use "+
+		return nil, Refused(name, " needs dense records, but %d rows of %d features are too many; use "+
 			"gradient-perturbation or dpgdsc",
 			problem.MaxRows(), problem.D)
 	case a.Steps < 0 || a.Steps > MaxMomentsSteps:

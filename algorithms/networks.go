@@ -18,7 +18,7 @@ const fewFeatures, manyRecords = 6, 8000
 func NetworkChoice(l2 *float64, n, d int, scores bool) Choice {
 	c := Choice{
 		Algorithm: GradientPerturbation{Optimizer: NetworkOptimizer()},
-		Reason:    "the loss of a network is not convex, so every gradient gets noise; Adam chooses the steps",
+		Reason:    "every gradient gets noise, because the loss of a network is not convex; Adam sets the step sizes",
 	}
 	if scores && d > fewFeatures && n < manyRecords {
 		c.Reason += fmt.Sprintf("; with d > %d and n < %d a linear score (--model linear) had the higher AUC in every "+
@@ -37,8 +37,8 @@ func TakesNetworks(a Algorithm) error {
 	case GradientPerturbation, SubsampledDescent, DPGDC2:
 		return nil
 	}
-	return fmt.Errorf("%s does not train networks; use gradient-perturbation, dpgdc2 or, for secret batches of "+
-		"records, subsampled-descent", a.Info().Name)
+	return fmt.Errorf("%s does not train networks; use gradient-perturbation, dpgdc2 or subsampled-descent (secret "+
+		"batches)", a.Info().Name)
 }
 
 // StartOf tells where the start of a network comes from, for the guarantee and for checkpoints. The start is drawn
@@ -52,9 +52,9 @@ func StartOf(seed uint64, weights []float64, dataID string, g privacy.Guarantee)
 	sum := sha256.Sum256(text)
 	from := "public data"
 	if g.Kind != privacy.Public {
-		from = fmt.Sprintf("data %q that has a guarantee of its own, epsilon %s at delta %s", dataID,
+		from = fmt.Sprintf("data %q with their own guarantee, epsilon %s at delta %s", dataID,
 			privacy.FormatUp(g.Epsilon), privacy.FormatUp(g.Delta))
 	}
-	return fmt.Sprintf("the start is a model of %s (weights %s), which was not chosen by looking at these records; the "+
-		"cost of that model is not part of this guarantee", from, hex.EncodeToString(sum[:8]))
+	return fmt.Sprintf("the start is a model of %s (weights %s), chosen without looking at these records; this "+
+		"guarantee does not include the cost of that model", from, hex.EncodeToString(sum[:8]))
 }

@@ -44,8 +44,8 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 	errors := make([]float64, n+1)
 	mean := worstMeanRoundoff(s.Kernel, n)
 	if math.IsInf(mean, 1) {
-		return nil, Refused(o.info.Name, " needs pairs with all earlier records, which %s does not support here; "+
-			"use gradient-perturbation or dpgdsc, or one process", s.Kernel.Method())
+		return nil, Refused(o.info.Name, " pairs each record with all earlier records, which %s cannot do here; "+
+			"use one process, or choose gradient-perturbation or dpgdsc", s.Kernel.Method())
 	}
 	u := s.newUpdate(mean)
 	for t := max(2, schedule.BurnIn+1); t <= n; t++ {
@@ -68,12 +68,12 @@ func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 	// NaN if squares overflowed
 	if !(burn < float64(n)) {
 		return Schedule{}, Refused(o.info.Name, " as printed never takes a step here: its burn-in is T1 = "+
-			"max(ceil(16 L^2/alpha^2), 7) = %.0f of n = %d records (L = %.6g, alpha = %.6g; noise sigma = %.6g); "+
-			"%s; certified mode works", burn, n, o.smoothness, o.alpha, sigma, o.remedy(n, burn))
+			"max(ceil(16 L^2/alpha^2), 7) = %.0f of n = %d records (smoothness L = %.6g, strong convexity alpha = "+
+			"%.6g, noise sigma = %.6g); %s; certified mode works", burn, n, o.smoothness, o.alpha, sigma, o.remedy(n, burn))
 	}
 	schedule := Schedule{
 		Name: s.unsoundly("paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)",
-			"eta_t = (t-1)/(t-2) 2/(alpha t) from t = 3 on, without the paper's burn-in"),
+			"eta_t = (t-1)/(t-2) * 2/(alpha t) for t >= 3, without the paper's burn-in"),
 		Steps: n - int(burn), BurnIn: int(burn), Average: true,
 		Eta: make([]float64, n+1),
 	}

@@ -78,8 +78,8 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 			o.Horizon, o.Batch, o.Buffer, o.BurnIn)
 	}
 	if o.PerClass && (o.Reservoir || o.Buffer < 2 || o.Buffer%2 != 0) {
-		return Spec{}, Refused("", "a buffer of %d records cannot serve two classes; use no reservoir, and an even "+
-			"number of at least 2", o.Buffer)
+		return Spec{}, Refused("", "a buffer of %d records cannot be split by class; choose an even size above 0, "+
+			"and no reservoir", o.Buffer)
 	}
 	if o.Buffer >= o.Horizon {
 		o.Buffer, o.Reservoir, o.PerClass = 0, false, false
@@ -88,8 +88,8 @@ func NewStreamSpec(backend engine.Backend, p engine.Problem, o StreamOptions, l2
 		o.BurnIn = max(1, min(o.Batch, o.Horizon-o.Batch))
 	}
 	if p.ByPerson() {
-		return Spec{}, Refused("online algorithms", " protect one row, but a person can have several rows in a "+
-			"stream; set the role of the person column to ignore")
+		return Spec{}, Refused("online algorithms", " protect rows, not persons; to protect rows only, set role: "+
+			"ignore for the person column")
 	}
 	p.Groups = nil
 	p.LabelValues = engine.AnyLabels // because free slots of the buffer have label 0
@@ -161,10 +161,9 @@ func checkStream(i Info, s Spec, r Reading) error {
 	whole := s.Batch == 1 && s.Buffer == 0
 	switch {
 	case s.Mode == Paper && (!whole || r != NoiseFedBack):
-		return Refused(i.Name, " in paper mode needs batch 1 and buffer 0 (all earlier records), and takes no "+
-			"secret state")
+		return Refused(i.Name, " in paper mode needs batch 1, buffer 0 and no secret state")
 	case r == SecretState && (!whole || s.BurnIn > 1):
-		return Refused(i.Name, " with a secret state needs batch 1, burn-in 1 and no buffer")
+		return Refused(i.Name, " keeps a secret state only with batch 1, burn-in 1 and no buffer")
 	case r == SecretState && s.Horizon > privacy.MaxStreamOutputs:
 		return Refused(i.Name, " with a secret state takes at most %d records, not %d; leave the secret state out",
 			privacy.MaxStreamOutputs, s.Horizon)
@@ -184,8 +183,7 @@ func planFedBack(i Info, s Spec, decay bool) (*Plan, error) {
 		return nil, err
 	}
 	p.descend(p.Noise().NoiseNorm(s.coordinates()), decay)
-	return p, p.finish("each update releases one noisy mean gradient, and everything else is computed from these "+
-		"gradients", nil)
+	return p, p.finish("each update releases one noisy mean gradient; all else is computed from these gradients", nil)
 }
 
 // descend sets the step sizes and the regret bound of online gradient descent with unbiased gradients. noise is
@@ -258,7 +256,7 @@ func planSecret(i Info, s Spec, rule string, eta []float64) (*Plan, error) {
 	}
 	p.stream().last = scale[p.Schedule.Steps+1]
 	p.stream().release = func(o *Online) ([]float64, error) { return o.secret(scale[o.updates+1]) }
-	return p, p.finish("the noiseless iterate is never released, and a saved state of the stream is kept as "+
+	return p, p.finish("the iterate without noise is never released; it is in the saved state, which is kept as "+
 		"private as the records", nil)
 }
 
@@ -268,9 +266,9 @@ func (p *Plan) finish(assumption string, claim *privacy.Claim) error {
 	p.addUp()
 	g := s.StreamUnit().Guarantee(fmt.Sprintf("%s, up to %d of them, with Gaussian noise", p.Certificate().Released(),
 		p.Schedule.Steps), "",
-		fmt.Sprintf("public: the largest number of records n = %d and the times at which records arrive, batch %d, "+
-			"burn-in %d, %s, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema and "+
-			"all options; every row was projected to R", s.Horizon,
+		fmt.Sprintf("public: at most n = %d records and their arrival times, batch %d, burn-in %d, %s, d = %d "+
+			"features, norm bound R = %g, label bound %g, radius of the weights r = %g, L2 weight alpha = %g, the "+
+			"schema and all options; every row was clipped to norm R", s.Horizon,
 			s.Batch, s.BurnIn, s.bufferText(), pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, s.L2),
 		s.constants(), assumption)
 	g.Claim, g.Warnings = claim, s.unsoundWarning()
@@ -304,7 +302,7 @@ func (o StreamOptions) bufferText() string {
 	case o.Reservoir:
 		return fmt.Sprintf("pairs with a reservoir of %d records", o.Buffer)
 	case o.PerClass:
-		return fmt.Sprintf("pairs with the last %d records of each class (label positive or not)", o.Buffer/2)
+		return fmt.Sprintf("pairs with the last %d records of each class", o.Buffer/2)
 	}
 	return fmt.Sprintf("pairs with the last %d records", o.Buffer)
 }

@@ -177,8 +177,8 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 		!spec.PerClass && len(state.Held) != min(state.Count-fresh, o.cap) ||
 		len(state.Held) > min(state.Count-fresh, o.cap) ||
 		len(state.Held) == 0 && state.Count > fresh || len(state.X) != len(rows)*d || len(state.Y) != len(rows) {
-		return nil, errors.New("algorithms: the saved state is damaged: a count or a length does not fit the plan, " +
-			"or a number is not finite")
+		return nil, errors.New("algorithms: the saved state is damaged: its numbers do not fit the plan, or one is " +
+			"not finite")
 	}
 	used := make([]bool, o.rows)
 	for i, r := range rows {
@@ -201,7 +201,7 @@ func ResumeStream(p *Plan, s privacy.Session, state *StreamState) (*Online, erro
 		}
 	}
 	if spec.PerClass && max(positive, len(state.Held)-positive) > o.cap/2 {
-		return nil, errors.New("algorithms: the saved state is damaged: a class has more records than its share of the buffer")
+		return nil, errors.New("algorithms: the saved state is damaged; a class fills more than half of the buffer")
 	}
 	copy(o.w, state.W)
 	copy(o.released, state.Released)

@@ -111,8 +111,8 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string,
 	// NaN if squares overflowed
 	if !(burn < float64(n)) {
 		return nil, Refused(i.Name, " as printed never takes a step here: its burn-in is T1 = max(ceil(16 "+
-			"L^2/alpha^2), 7) = %.0f of n = %d records (L = %.6g, alpha = %.6g; sigma = %.6g at n - T1 = 1); %s; "+
-			"certified mode works", burn, n, smooth, alpha,
+			"L^2/alpha^2), 7) = %.0f of n = %d records (smoothness L = %.6g, strong convexity alpha = %.6g, noise "+
+			"sigma = %.6g at n - T1 = 1); %s; certified mode works", burn, n, smooth, alpha,
 			math.Sqrt(32)*lipschitz/(alpha*float64(n)*root), remedy(burn))
 	}
 	s.BurnIn = int(burn)
@@ -120,7 +120,7 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string,
 	p := newStreamPlan(i, s, streamRule{says: NoiseFedBack.String(), last: 2 / (alpha * float64(n)),
 		start: (*Online).startPrinted, release: (*Online).printed})
 	p.Schedule.Name = s.unsoundly("paper: eta_t = (t-1)/(t-2) 2/(alpha t) after burn-in T1 = max(ceil(16 L^2/alpha^2), 7)",
-		"eta_t = (t-1)/(t-2) 2/(alpha t) from t = 3 on, without the paper's burn-in")
+		"eta_t = (t-1)/(t-2) * 2/(alpha t) for t >= 3, without the paper's burn-in")
 	mean := worstMeanRoundoff(s.Kernel, n)
 	u := s.newUpdate(mean)
 	u.lipschitz += alpha * u.radius // the part of OnPairC's term alpha (w - w_0)
@@ -146,7 +146,7 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string,
 		return nil, err
 	}
 	p.Releases = Releases{s.release(c, privacy.Gaussian{Sigma: sigma}, 1)}
-	return p, p.finish("noise is fed back, as printed in line 13", &privacy.Claim{
+	return p, p.finish("noise stays in the model from update to update, as in line 13 of the paper", &privacy.Claim{
 		Source: theorem, Epsilon: s.Budget.Epsilon, Delta: s.Budget.Delta, Sigma: 2 * sigma / (alpha * float64(n)),
 	})
 }

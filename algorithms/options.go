@@ -120,8 +120,8 @@ func (c Choice) With(options ...Option) (Choice, error) {
 	a, err := With(c.Algorithm, options...)
 	if err != nil {
 		if c.Reason != "" {
-			err = fmt.Errorf("%w; %s was chosen by auto: %s. Leave the option out, or name another --algorithm "+
-				`("dyad lab algorithms")`, err, c.Algorithm.Info().Name, c.Reason)
+			err = fmt.Errorf("%w; %s was chosen by auto: %s. Leave the option out, or choose another --algorithm "+
+				`(list: "dyad lab algorithms")`, err, c.Algorithm.Info().Name, c.Reason)
 		}
 		return c, err
 	}

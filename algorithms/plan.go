@@ -91,8 +91,8 @@ func (p *Plan) words(theorem, rests string) privacy.Guarantee {
 		if pr.ByPerson() {
 			unit = "person"
 		}
-		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: which of %d query groups a %[2]s is in; a "+
-			"replaced %[2]s stays in its group", len(pr.Groups), unit))
+		g.Assumptions = append(g.Assumptions, fmt.Sprintf("public: %d query groups, and the group of each %[2]s; "+
+			"the %[2]s that replaces another joins the same group", len(pr.Groups), unit))
 	}
 	g.Warnings = s.unsoundWarning()
 	if s.Mode == Paper {
@@ -139,8 +139,9 @@ func (p *Plan) Charge(dataID string) ledger.Charge {
 // Public returns the assumption of the guarantee about the numbers that it treats as public. The plan needs a kernel.
 func (p *Plan) Public() string {
 	pr := p.Spec.Kernel.Problem()
-	return fmt.Sprintf("public: n = %d, d = %d, norm bound R = %g, label bound %g, radius r = %g, alpha = %g, the schema "+
-		"and all options; every row was projected to R", pr.N, pr.D, pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius,
+	return fmt.Sprintf("public: n = %d, d = %d features, norm bound R = %g, label bound %g, radius of the weights "+
+		"r = %g, L2 weight alpha = %g, the schema and all options; every row was clipped to norm R", pr.N, pr.D,
+		pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius,
 		p.Spec.L2)
 }
 

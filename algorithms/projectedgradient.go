@@ -71,7 +71,8 @@ func (a ProjectedGradient) Plan(s Spec) (*Plan, error) {
 	switch {
 	case rough && eta == 0: // the step size of the subgradient method (Nesterov 2004, section 3.2.3)
 		eta = s.Kernel.Problem().Domain().Diameter() / (s.Constants.Lipschitz * math.Sqrt(float64(steps)))
-		name = "accelerated, constant step size ||C||/(G sqrt T) for a loss that is not smooth"
+		name = "accelerated, constant step size ||C||/(G sqrt T) for a loss that is not smooth: diameter ||C||, " +
+			"Lipschitz constant G, T steps"
 	case a.Plain:
 		name = "constant step size"
 	}

@@ -12,7 +12,8 @@ func (r Releases) table(f *Facts) {
 	var values []Facts
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%-11s name\tnumbers\ttimes\tshare\tsensitivity\tnoise, sigma or scale\tmultiplier\n", "releases")
+	fmt.Fprintf(w, "%-11s name\tnumbers\ttimes\tbudget share\tsensitivity\tnoise (sigma or scale)\tmultiplier\n",
+		"releases")
 	for i := 0; i < len(r); {
 		x, from, times := r[i], i, 0
 		for ; i < len(r) && (i == from || r[i].like(x)); i++ {
@@ -43,7 +44,8 @@ func (r Releases) table(f *Facts) {
 		values = append(values, v)
 	}
 	_ = w.Flush() // to memory
-	f.values, f.lines = append([]fact{{"releases", values}}, f.values...), append([][2]string{{"releases", strings.TrimSpace(text.String()[len("releases"):])}}, f.lines...)
+	f.values, f.lines = append([]fact{{"releases", values}}, f.values...),
+		append([][2]string{{"releases", strings.TrimSpace(text.String()[len("releases"):])}}, f.lines...)
 }
 
 // some formats a number. It returns a dash for 0, which means that there is no number.

@@ -97,7 +97,7 @@ func (p *Plan) noiseFacts(f *Facts) {
 		size = fmt.Sprintf("K-norm (density exp(-||z||/scale)), scale %.6g", f.AddSome("scale", m.Scale))
 	}
 	if part := p.Releases.main().Part; part > 0 {
-		size = fmt.Sprintf("in epoch %d, which has the largest privacy cost of all epochs, %s", part, size)
+		size = fmt.Sprintf("in epoch %d (which has the largest privacy cost): %s", part, size)
 	}
 	f.Line("noise", "%s, exact on a grid of %.3g; sensitivity %.6g with rounding (relative %.2g)%s", size,
 		f.AddSome("grid", p.Noise().GridSize()), sensitivity, roundoff, f.NoiseMultiplier(p.Noise(), p.Certificate()))
@@ -120,13 +120,13 @@ func (r *streamRule) facts(p *Plan, to *Facts) {
 	f.Add("buffer", s.Buffer) // 0: all earlier records
 	f.AddSome("reservoir", s.Reservoir)
 	f.AddSome("per_class", s.PerClass)
-	text := fmt.Sprintf("one release after every %d records; the first %d only fill the buffer; %s",
+	text := fmt.Sprintf("one release after every %d records; the first %d records only fill the buffer; %s",
 		batch, s.BurnIn, f.Add("pairing", s.bufferText()))
 	if says := f.AddSome("reading", r.says); says != "" {
 		text += fmt.Sprint("; ", says)
 	}
 	if f.AddSome("secret_state", r.secret) == true {
-		text += "; the state holds functions of all records and must be kept as private as the records"
+		text += "; keep the state as private as the records"
 	}
 	if regret := f.AddSome("regret_bound", p.Regret); regret != 0.0 {
 		text += fmt.Sprintf("; the expected regret over all updates is at most %.4g", regret)

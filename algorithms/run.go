@@ -24,8 +24,8 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 		bind = o.Team.Bind
 		digest = func(ctx context.Context, format string) (string, error) {
 			if format == oldCheckpoint && records.IsShard() {
-				return "", fmt.Errorf("%w: a team cannot check the checkpoint of an earlier version; resume the "+
-					"run in one process", ErrCheckpoint)
+				return "", fmt.Errorf("%w: the checkpoint is of an earlier version; resume the run in one process, "+
+					"not in a team", ErrCheckpoint)
 			}
 			if format == oldCheckpoint {
 				return hashRecords(records, format), nil
@@ -74,15 +74,16 @@ func embedsAlgorithm(a Algorithm) bool {
 // release before its end, or it returns other values besides weights.
 func CheckTried(a Algorithm, p *Plan) error {
 	if m := p.Moments(); m != nil && m.Pairs != nil {
-		return errors.New("algorithms: a search or a curve cannot use choose_interactions; leave " +
-			"choose_interactions out, or name pairs in interactions")
+		return errors.New("algorithms: a search or a curve cannot use choose_interactions; name pairs in " +
+			"interactions instead")
 	}
 	if m, ok := a.(interface{ appends() bool }); ok && m.appends() {
 		return errors.New("algorithms: a search or a curve uses weights of features only; leave Intervals, LogOdds " +
 			"and Blocks out")
 	}
 	if i := a.Info(); !i.Withholds || embedsAlgorithm(a) {
-		return fmt.Errorf("algorithms: %s may reveal a release before its end, so a search or a curve cannot use it",
+		return fmt.Errorf("algorithms: %s may release results before the run ends, so a search or a curve cannot "+
+			"use it",
 			i.Name)
 	}
 	return nil

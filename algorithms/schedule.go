@@ -67,9 +67,9 @@ func equalisingSpec(name string, s Spec, total float64) (Schedule, error) {
 			}
 		}
 		if lo == 0 {
-			return Schedule{}, Refused(name, ": no step is below 2/(L~+alpha) = %.6g; lower alpha, which is %.6g", limit, s.L2)
+			return Schedule{}, Refused(name, ": no schedule keeps its steps within %.6g; use an alpha below %.6g", limit, s.L2)
 		}
-		total, rule = lo, rule+", shortened to steps of at most 2/(L~+alpha)"
+		total, rule = lo, rule+", shortened so that no step exceeds 2/(L~+alpha)"
 	}
 	eta := equalisingSchedule(n, s.L2, total)
 	sum := 0.0
@@ -94,8 +94,8 @@ func wholeSteps(x float64) int {
 // checkSteps returns an error for a plan of more than mostSteps steps.
 func checkSteps(name string, steps int) error {
 	if steps > mostSteps {
-		return Refused(name, " would take more than %d steps; ask for fewer or larger steps, a smaller total step "+
-			"or a smaller alpha", mostSteps)
+		return Refused(name, " would take more than %d steps; ask for fewer or larger steps, or a smaller total step",
+			mostSteps)
 	}
 	return nil
 }
@@ -164,8 +164,8 @@ func (o descentOptions) schedule(name string, s Spec) (Schedule, error) {
 func (o descentOptions) contracting(name string, s Spec) (Schedule, error) {
 	schedule, err := o.schedule(name, s)
 	if limit := s.largestStep(); err == nil && !(schedule.Constant <= limit) {
-		err = Refused(name, ": step size %.6g exceeds 2/(L + 2 alpha) = %.6g (L = %.6g, alpha = %.6g); use a "+
-			"smaller step size", schedule.Constant, limit, s.Constants.Smoothness, s.L2)
+		err = Refused(name, ": step size %.6g is above 2/(L + 2 alpha) = %.6g (smoothness L = %.6g, L2 weight "+
+			"alpha = %.6g); use a smaller step size", schedule.Constant, limit, s.Constants.Smoothness, s.L2)
 	}
 	return schedule, err
 }

@@ -41,8 +41,8 @@ func (a SubsampledDescent) batch(s Spec, steps int) (int, error) {
 	case m < 2:
 		return 0, Refused("subsampled-descent", ": a batch of %d records has no pair; draw at least 2", m)
 	case m >= n:
-		return 0, Refused("subsampled-descent", ": a batch of %d of %d records is not a sample; draw fewer, or use "+
-			"gradient-perturbation", m, n)
+		return 0, Refused("subsampled-descent", ": the batch size %d must be below the number of records, %d; draw "+
+			"fewer, or use gradient-perturbation", m, n)
 	}
 	return m, nil
 }
@@ -69,9 +69,9 @@ func (a SubsampledDescent) Plan(s Spec) (*Plan, error) {
 	}
 	c := p.Certificate()
 	p.Guarantee.Assumptions = append(p.Guarantee.Assumptions, "which records were in which batch stays secret")
-	p.Guarantee.Derivation += fmt.Sprintf("; %d releases, each of a secret batch of %d of %d records, are composed "+
-		"by privacy loss distributions; basic composition needs sigma = %.6g, batches that are not secret need "+
-		"sigma = %.6g",
+	p.Guarantee.Derivation += fmt.Sprintf("; each of %d releases uses a secret batch of %d of %d records, and "+
+		"privacy loss distributions compose the releases; basic composition would need sigma = %.6g, and batches "+
+		"without secrecy would need sigma = %.6g",
 		schedule.Steps, d.batch, s.Kernel.Problem().N, privacy.BasicBatchSigma(c, s.Budget, schedule.Steps),
 		privacy.UnsampledSigma(c, s.Budget, schedule.Steps))
 	return p, nil

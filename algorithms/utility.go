@@ -49,12 +49,14 @@ func (s Spec) descentUtility(steps int, eta float64, average bool) Utility {
 	smooth := s.Constants.Smoothness + s.L2
 	var u Utility
 	if eta*smooth <= 1 {
-		u = Utility{far * far / (2 * eta * t), "projected gradient descent, D0^2/(2 eta T) (Beck 2017, Theorem 10.21)"}
+		u = Utility{far * far / (2 * eta * t), "projected gradient descent, D0^2/(2 eta T), D0 = start distance, " +
+			"eta = step size, T = steps (Beck 2017, Theorem 10.21)"}
 	}
 	if average {
 		diameter := s.Kernel.Problem().Domain().Diameter()
 		return u.better(Utility{diameter*diameter/(2*eta*t) + eta*slope*slope/2,
-			"projected subgradient descent, D^2/(2 eta T) + eta G~^2/2 (Bubeck 2015, Theorem 3.2)"})
+			"projected subgradient descent, D^2/(2 eta T) + eta G~^2/2, D = diameter, eta = step size, T = steps, " +
+				"G~ = slope (Bubeck 2015, Theorem 3.2)"})
 	}
 	if c := max(math.Abs(1-eta*s.L2), math.Abs(1-eta*smooth)); c < 1 {
 		u = u.better(Utility{slope * far * math.Pow(c, t), "contraction, G~ c^T D0 (docs/theory.md#utility-bounds)"})
@@ -86,7 +88,8 @@ func (s Spec) noisyUtility(steps int, eta, noise float64, average bool) Utility 
 	far, slope := s.startDistance(), s.objectiveLipschitz()
 	square := slope*slope + noise*noise
 	u := Utility{far*far/(2*eta*float64(steps+1)) + eta*square/2,
-		"projected stochastic gradients, D0^2/(2 eta (T+1)) + eta B^2/2 (Bubeck 2015, Theorem 6.1)"}
+		"D0^2/(2 eta (T+1)) + eta B^2/2 for projected stochastic gradients (Bubeck 2015, Theorem 6.1); T = steps, " +
+			"eta = step size, D0 >= distance from start to optimum, B^2 >= mean squared norm of noisy gradients"}
 	if average {
 		return u
 	}

@@ -39,10 +39,10 @@ func (p *Plan) Warnings() []string {
 		out = append(out, text)
 	}
 	if e := p.Guarantee.Epsilon; p.Mode == Certified && e > mostEpsilon && p.Guarantee.Kind != privacy.None {
-		text := fmt.Sprintf("epsilon = %.4g protects little: if one record is replaced, a model may become e^%.4g "+
-			"times as likely", e, e)
+		text := fmt.Sprintf("epsilon = %.4g protects little: one replaced record can change the probability of a "+
+			"model by the factor e^%.4g", e, e)
 		if least := p.leastEpsilon(); least > 0 && least < e {
-			text += fmt.Sprintf("; with this n, epsilon = %.2g is enough for a model that is better than chance", least)
+			text += fmt.Sprintf("; with this n, epsilon = %.2g is enough to beat chance", least)
 		}
 		out = append(out, text)
 	}
@@ -71,7 +71,7 @@ func (p *Plan) slow() string {
 			return text + fmt.Sprintf("; --algorithm %s takes %s", q.Algorithm, Duration(q.Seconds()))
 		}
 	}
-	return text + "; if the algorithm has --steps, a smaller --steps takes less time"
+	return text + "; if the algorithm has --steps, lower --steps to save time"
 }
 
 // leastSignal returns the t that the plan's algorithm needs. It returns 0 for metrics, streams and other modes,
@@ -109,7 +109,8 @@ func (p *Plan) drowned() string {
 	if e := p.leastEpsilon(); e <= mostEpsilon {
 		enough += fmt.Sprintf(", or epsilon = %.2g", e)
 	}
-	return fmt.Sprintf("noise drowns the signal: n mu/sqrt d = %.2g, but %s needs %g to beat chance; use %s", t,
+	return fmt.Sprintf("noise drowns the signal: n mu/sqrt d = %.2g, but %s needs %g or more (mu from epsilon and "+
+		"delta, d = coordinates); use %s", t,
 		p.Algorithm, least, enough)
 }
 

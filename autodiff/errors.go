@@ -8,11 +8,11 @@ import (
 // The faults that Function.Check finds; a CheckError wraps one of them.
 var (
 	// ErrNotFinite means that phi or phi' is NaN or infinite.
-	ErrNotFinite = errors.New("phi or its derivative is not finite")
+	ErrNotFinite = errors.New("the loss phi or its derivative is not finite")
 	// ErrGradientsDisagree means that DPhi differs from Phi.Derivative().
 	ErrGradientsDisagree = errors.New("the given derivative differs from the derivative that Dyad computes")
 	// ErrDifferenceDisagrees means that phi' differs from difference quotients of phi.
-	ErrDifferenceDisagrees = errors.New("the derivative differs from difference quotients of phi")
+	ErrDifferenceDisagrees = errors.New("the derivative of the loss phi differs from difference quotients of phi")
 	// ErrDiscontinuous means that phi jumps, so that it has no Lipschitz constant.
 	ErrDiscontinuous = errors.New("phi jumps")
 	// ErrUnresolved means that difference quotients of phi do not converge, so that phi' cannot be

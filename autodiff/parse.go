@@ -260,7 +260,7 @@ func (p *parser) signed() int {
 func (p *parser) power(x, y, at int) int {
 	c, ok := p.b.isConst(y)
 	if !ok || !finite(c) {
-		return p.fail(at, "an exponent must be a finite constant; write exp(y*log(x)) for a power that depends on u")
+		return p.fail(at, "an exponent must be a finite constant; for other exponents, replace x^y by exp(y*log(x))")
 	}
 	return p.b.pow(x, c)
 }
@@ -353,6 +353,6 @@ func (p *parser) value(name string, at int) int {
 	for n := range p.names {
 		known = append(known, n)
 	}
-	return p.fail(at, "unknown name %s%s; use u for the variable, or give the parameter a value", name,
+	return p.fail(at, "unknown name %s%s; use u for the variable; a parameter needs a value", name,
 		suggest(name, known))
 }

@@ -75,8 +75,8 @@ func (p Problem) Validate() error {
 	case p.Loss == nil:
 		return errors.New("engine: Problem.Loss is nil; choose a loss such as Logistic{}")
 	case p.Loss.ParamDim(p.D) > maxParams:
-		return fmt.Errorf("engine: %d features need %d parameters, want at most %d; choose fewer features or a "+
-			"loss for scores", p.D, p.Loss.ParamDim(p.D), maxParams)
+		return fmt.Errorf("engine: %d features need %d parameters, but at most %d are allowed; choose fewer "+
+			"features or a loss for scores", p.D, p.Loss.ParamDim(p.D), maxParams)
 	case !(p.Radius >= smallestScale && p.Radius <= largestScale):
 		return fmt.Errorf("engine: Problem.Radius is %v, want between 2^-500 and 2^500", p.Radius)
 	case !(p.Bounds.FeatureNorm >= smallestScale && p.Bounds.FeatureNorm <= largestScale):
@@ -84,7 +84,7 @@ func (p Problem) Validate() error {
 	case p.NonZerosPerRow < 0 || p.NonZerosPerRow > p.D:
 		return fmt.Errorf("engine: Problem.NonZerosPerRow is %d, want 0 (dense) to %d", p.NonZerosPerRow, p.D)
 	case p.LabelValues < AnyLabels:
-		return fmt.Errorf("engine: Problem.LabelValues is %d, but it must be a number of labels, 0 (two classes) or "+
+		return fmt.Errorf("engine: Problem.LabelValues is %d; set the number of labels, 0 for two classes, or "+
 			"AnyLabels", p.LabelValues)
 	}
 	if err := p.validatePersons(); err != nil {
@@ -102,8 +102,8 @@ func (p Problem) Validate() error {
 // not exceed the numbers that the problem allows.
 func (p Problem) Fits(r *Records) error {
 	if r != nil && r.IsShard() {
-		return fmt.Errorf("engine: this process holds only %d of %d records, but a kernel without a team needs all "+
-			"records", r.Units(), r.Total())
+		return fmt.Errorf("engine: this process has only %d of %d records; load all records, or run as a team",
+			r.Units(), r.Total())
 	}
 	return p.FitsShard(r)
 }
@@ -116,7 +116,8 @@ func (p Problem) FitsShard(r *Records) error {
 		return errors.New("engine: no records to bind")
 	}
 	if r.Total() != p.N || r.Dim() != p.D || r.Bounds() != p.Bounds {
-		return fmt.Errorf("engine: records of shape %d x %d with bounds %+v do not fit a problem planned for %d x %d with %+v", r.Total(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
+		return fmt.Errorf("engine: the records are %d x %d with bounds %+v, but the problem was planned for %d x "+
+			"%d with bounds %+v", r.Total(), r.Dim(), r.Bounds(), p.N, p.D, p.Bounds)
 	}
 	if err := p.fitsPersons(r); err != nil {
 		return err
@@ -248,10 +249,10 @@ func (p Problem) MaxRows() int { return p.N * max(p.PersonRows, 1) }
 func (p Problem) validatePersons() error {
 	switch {
 	case p.PersonRows < 0:
-		return fmt.Errorf("engine: Problem.PersonRows is %d, but it must be the largest number of rows of a person, "+
-			"or 0 if each row is a record", p.PersonRows)
+		return fmt.Errorf("engine: Problem.PersonRows is %d; want the largest number of rows of a person, or 0 if "+
+			"a row is a record", p.PersonRows)
 	case p.PersonRows > 0 && p.N > math.MaxInt32/p.PersonRows:
-		return fmt.Errorf("%w: %d persons with up to %d rows each may have 2^31 rows or more; declare a smaller "+
+		return fmt.Errorf("%w: %d persons with up to %d rows each may exceed 2^31 - 1 rows; set a smaller "+
 			"max_rows_per_person", ErrUnsupported, p.N, p.PersonRows)
 	}
 	return nil

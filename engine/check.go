@@ -29,7 +29,7 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 	case q.Pairs == nil:
 		return fmt.Errorf("%w: this kernel computes gradients, not moments", ErrUnsupported)
 	case q.Radius != 0 || q.Centre != nil:
-		return fmt.Errorf("%w: this kernel computes gradients only without Radius and Centre", ErrUnsupported)
+		return fmt.Errorf("%w: this kernel cannot compute gradients with Radius or Centre", ErrUnsupported)
 	case len(dst) != p.Loss.ParamDim(p.D) || len(w) != len(dst):
 		return fmt.Errorf("engine: gradient: dst and w have lengths %d and %d, want %d", len(dst), len(w),
 			p.Loss.ParamDim(p.D))
@@ -39,12 +39,13 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 	switch q := q.Pairs.(type) {
 	case AllPairs:
 		if q.N != p.N || len(p.Groups) > 0 {
-			return fmt.Errorf("engine: gradient: AllPairs.N is %d, but the problem has %d records in %d query groups", q.N,
+			return fmt.Errorf("engine: gradient: AllPairs.N is %d, but the problem has %d records and %d query groups", q.N,
 				p.N, len(p.Groups))
 		}
 	case GroupPairs:
 		if len(p.Groups) == 0 || !slices.Equal(q.Sizes, p.Groups) {
-			return fmt.Errorf("engine: gradient: the %d groups of GroupPairs differ from the %d query groups of the problem",
+			return fmt.Errorf("engine: gradient: GroupPairs has %d groups, which differ from the problem's %d "+
+				"query groups",
 				len(q.Sizes), len(p.Groups))
 		}
 	case PrefixPairs:
@@ -52,7 +53,8 @@ func (p *Problem) CheckGradient(ctx context.Context, dst []float64, q *Query) er
 			return fmt.Errorf("%w: PrefixPairs cannot be used if the problem has query groups or persons", ErrUnsupported)
 		}
 		if q.T < 1 || q.T >= p.N || q.Order != nil && len(q.Order) <= q.T {
-			return fmt.Errorf("engine: gradient: PrefixPairs.T = %d and %d entries in Order do not fit %d records", q.T,
+			return fmt.Errorf("engine: gradient: PrefixPairs.T is %d with %d entries in Order; want 0 < T < %d "+
+				"(records), and no Order or more than T entries", q.T,
 				len(q.Order), p.N)
 		}
 		if q.Order != nil && (q.Order[q.T] < 0 || int(q.Order[q.T]) >= p.N) {

@@ -17,8 +17,8 @@ type PSDBall struct {
 var _ Domain = PSDBall{}
 
 // errEigen is the error of Project if no solver is accurate enough.
-var errEigen = errors.New("engine: PSDBall.Project: the norm of the matrix exceeds its stated bound, so no " +
-	"eigensolver can be accurate enough for it")
+var errEigen = errors.New("engine: PSDBall.Project: the matrix exceeds its stated norm, so no eigensolver is " +
+	"accurate enough")
 
 // Text returns "w = W positive semidefinite, ||W||_F <= r".
 func (c PSDBall) Text() string { return "w = W positive semidefinite, ||W||_F <= r" }

@@ -38,8 +38,7 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 		return nil, err
 	}
 	if !(mu >= 0x1p-100 && mu <= 0x1p100) {
-		return nil, fmt.Errorf("engine: the parameter mu of the Moreau envelope of %s is %v, but it must be a "+
-			"number between 2^-100 and 2^100", of.Name(), mu)
+		return nil, fmt.Errorf("engine: the Moreau envelope of %s has mu = %v, but mu must be 2^-100 to 2^100", of.Name(), mu)
 	}
 	// If phi is convex, phi'(v) lies between 0 and phi'(u), so the slopes on [lo, hi] bound phi'(v). Otherwise the loop
 	// looks for a reach that is at least mu times the largest slope on [lo - reach, hi + reach]. Then v is in [lo -
@@ -52,8 +51,8 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 	for range 8 {
 		wide, err := BoundsOn(of, lo-reach, hi+reach)
 		if err != nil {
-			return nil, fmt.Errorf("%w; the Moreau envelope needs phi %.3g beyond the range of the margins; choose "+
-				"a smaller mu", err, reach)
+			return nil, fmt.Errorf("%w; with this mu, the Moreau envelope needs the loss up to %.3g outside the "+
+				"margins; choose a smaller mu", err, reach)
 		}
 		if wide.Convex {
 			b = wide
@@ -73,12 +72,12 @@ func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
 		modulus = 1 - mu*b.Curvature*(1+0x1p-40)
 	}
 	if !(modulus >= 0.5) {
-		return nil, fmt.Errorf("engine: the Moreau envelope of %s with mu = %v is not unique on [%g, %g]; choose a "+
+		return nil, fmt.Errorf("engine: loss %s has no unique Moreau envelope for mu = %v on [%g, %g]; choose a "+
 			"smaller mu or a convex loss", of.Name(), mu, lo, hi)
 	}
 	if math.IsInf(b.SlopeError, 1) {
-		return nil, fmt.Errorf("engine: the computed slope of %s has no proved error bound; choose another formula "+
-			"for a Moreau envelope", of.Name())
+		return nil, fmt.Errorf("engine: the slope of %s has no proved bound of rounding errors; use another "+
+			"formula in a Moreau envelope", of.Name())
 	}
 	e := &Envelope{of: of, mu: mu, lo: lo, hi: hi, from: lo - reach, to: hi + reach, within: b}
 	size := max(math.Abs(lo), math.Abs(hi)) + reach

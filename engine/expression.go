@@ -212,7 +212,7 @@ func (e *Expression) Gate(lo, hi float64) error {
 		return nil
 	}
 	if err := e.f.Check(lo, hi); err != nil {
-		return fmt.Errorf("engine: loss %s cannot be used for margins of %.6g to %.6g: %w", e.name, lo, hi, err)
+		return fmt.Errorf("engine: loss %s does not suit margins from %.6g to %.6g: %w", e.name, lo, hi, err)
 	}
 	e.proved.Store(on, true)
 	return nil
@@ -247,11 +247,11 @@ func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {
 	}
 	switch {
 	case math.IsInf(b.SlopeMin, 0) || math.IsInf(b.SlopeMax, 0) || math.IsNaN(b.SlopeMin) || math.IsNaN(b.SlopeMax):
-		return ScalarBounds{}, fmt.Errorf("engine: loss %s: the slope has no proved bound for margins of %.6g to "+
-			"%.6g; clip the slope (Clip, --loss-clip), or use a smaller radius", e.name, lo, hi)
+		return ScalarBounds{}, fmt.Errorf("engine: the slope of loss %s has no proved bound for margins from %.6g "+
+			"to %.6g; clip it (Clip, --loss-clip), or use a smaller radius", e.name, lo, hi)
 	case !(p.Jump <= largestJump*(1+b.Slope()*(hi-lo))):
-		return ScalarBounds{}, fmt.Errorf("engine: loss %s may jump between margins of %.6g and %.6g; choose a "+
-			"continuous loss", e.name, lo, hi)
+		return ScalarBounds{}, fmt.Errorf("engine: loss %s may be discontinuous for margins from %.6g to %.6g; "+
+			"choose a continuous loss", e.name, lo, hi)
 	}
 	e.proved.Store(on, b)
 	return b, nil

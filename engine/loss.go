@@ -131,8 +131,7 @@ func (c Constants) Assert(a Assertion) (Constants, error) {
 	}
 	if a.Smoothness != nil {
 		if math.IsInf(c.Smoothness, 1) {
-			return c, errors.New("engine: the loss is not smooth, or its computed slope has no proved error bound; " +
-				"leave L out")
+			return c, errors.New("engine: no smoothness constant L is proved for this loss; leave --L out")
 		}
 		c.Smoothness = *a.Smoothness
 		if math.IsInf(c.Smoothness, 0) {

@@ -30,12 +30,12 @@ func Library() []LibraryLoss {
 		{Name: "hinge", Title: "hinge loss with margin m, convex, not smooth", Text: "max(0, m - u)", Params: one("m", 1)},
 		{Name: "squared-hinge", Title: "squared hinge loss with margin m, convex and smooth", Text: "max(0, m - u)^2",
 			Params: one("m", 1)},
-		{Name: "huberised-hinge", Title: "Moreau envelope of the hinge loss with parameter h: quadratic within h " +
-			"of the kink, convex and smooth (Nesterov 2005, [Kang21])",
+		{Name: "huberised-hinge", Title: "hinge loss with a smooth kink of width h (Moreau envelope), convex and " +
+			"smooth (Nesterov 2005, [Kang21])",
 			Text: "(max(0, 1 - u)^2 - max(0, 1 - h - u)^2) / (2*h)", Params: one("h", 0.5)},
 		{Name: "exponential", Title: "exponential loss, convex and smooth; its constants grow like exp of the largest margin",
 			Text: "exp(-u)"},
-		{Name: "gompertz", Title: "Gompertz loss with slope c, not convex, smooth and bounded ([Han19] with c = 2)",
+		{Name: "gompertz", Title: "Gompertz loss with slope c, smooth and bounded but not convex ([Han19]: c = 2)",
 			Text: "exp(-exp(c*u))", Params: one("c", 2)},
 		{Name: "ramp", Title: "ramp loss: the hinge, cut off below the margin s < 1, neither convex nor smooth ([Han19])",
 			Text: "max(0, 1 - u) - max(0, s - u)", Params: one("s", -1)},
@@ -43,13 +43,14 @@ func Library() []LibraryLoss {
 			"but not convex",
 			Text:   "(max(0, 1 - u)^2 - max(0, 1 - h - u)^2 - max(0, s - u)^2 + max(0, s - h - u)^2) / (2*h)",
 			Params: map[string]float64{"s": -1, "h": 0.5}},
-		{Name: "sigmoid", Title: "sigmoid loss, a smooth and bounded 0-1 loss, not convex", Text: "sigmoid(-u)"},
+		{Name: "sigmoid", Title: "sigmoid loss, a smooth approximation of the 0-1 loss, bounded but not convex",
+			Text: "sigmoid(-u)"},
 		{Name: "square", Title: "square loss with target m, convex and smooth", Text: "(m - u)^2", Params: one("m", 1)},
 		{Name: "moreau-abs", Title: "Huber loss: the Moreau envelope of the absolute loss |m - u|, which is " +
 			"quadratic if |m - u| <= h, convex and smooth",
 			Text: "where(abs(m - u) <= h, (m - u)^2 / (2*h), abs(m - u) - h/2)", Params: map[string]float64{"m": 1, "h": 0.5}},
-		{Name: "contrastive", Title: "half the squared hinge with margin m; a metric keeps squared distances below " +
-			"1 - m for equal labels and above 1 + m otherwise",
+		{Name: "contrastive", Title: "half the squared hinge with margin m; a metric should give squared distances " +
+			"below 1 - m for equal labels and above 1 + m for different labels",
 			Text: "max(0, m - u)^2 / 2", Params: one("m", 0.5)},
 	}
 }

@@ -116,7 +116,8 @@ func (m *MetricRange) slopes(p Problem, loss MetricLoss, reach, full, up float64
 		return none, err
 	}
 	if math.IsInf(c.Smoothness, 0) {
-		return none, fmt.Errorf("%w: loss %q is neither smooth nor a ScalarLoss, so its rounding error has no proved bound",
+		return none, fmt.Errorf("%w: the rounding error of loss %q has no proved bound; want a smooth loss or a "+
+			"ScalarLoss",
 			ErrUnsupported, loss.Name())
 	}
 	m.Slope = c.Lipschitz / full * up

@@ -103,7 +103,7 @@ func (q Query) Validate(d int, b Bounds) error {
 	case q.W != nil && len(q.W) != d:
 		return fmt.Errorf("engine: Query.W has %d numbers for %d features", len(q.W), d)
 	case !inBall(q.W, largestScale/q.Radius) || !(math.Abs(q.Intercept) <= largestScale):
-		return errors.New("engine: Query.W or Intercept is not finite, or so large that scores may overflow")
+		return errors.New("engine: Query.W or Intercept is not finite or too large (scores may overflow)")
 	case q.Second < NoSecond || q.Second > FullSecond:
 		return fmt.Errorf("engine: Query.Second is %d, want NoSecond, DiagonalSecond or FullSecond", q.Second)
 	case q.Centre != nil && len(q.Centre) != d:

@@ -93,7 +93,7 @@ func StoredRecords[T float32 | float64](x []T, y []float64, d int, b Bounds) (*R
 		}
 	})
 	if bad.Load() {
-		return nil, fmt.Errorf("engine: %w: the norm of a row may exceed %g, or the size of a label exceeds %g", ErrStored,
+		return nil, fmt.Errorf("engine: %w: the norm of a row may be above %g, or the size of a label is above %g", ErrStored,
 			b.FeatureNorm, b.LabelAbs)
 	}
 	r := &Records{n: len(y), d: d, bounds: b, y: y, stored: true}

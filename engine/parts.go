@@ -125,7 +125,7 @@ func (e *partsEvaluator) Kernel() Kernel { return e.kernel }
 func (e *partsEvaluator) Sum(ctx context.Context, dst []float64, q Query) error {
 	s, ok := q.Pairs.(SubsetPairs)
 	if !ok {
-		return fmt.Errorf("%w: a kernel for parts needs SubsetPairs, not %T", ErrUnsupported, q.Pairs)
+		return fmt.Errorf("%w: this kernel takes pairs as SubsetPairs, not as %T", ErrUnsupported, q.Pairs)
 	}
 	if err := e.bind(s); err != nil {
 		return err
@@ -139,8 +139,8 @@ func (e *partsEvaluator) bind(s SubsetPairs) error {
 	n := e.records.Units()
 	inner := e.kernel.inner[s.N]
 	if inner == nil || s.From < 0 || s.From > n-s.N || s.Order != nil && len(s.Order) != n {
-		return fmt.Errorf("engine: SubsetPairs (places %d to %d, Order of length %d) does not fit %d records or "+
-			"Parts.Sizes", s.From, s.From+s.N-1,
+		return fmt.Errorf("engine: SubsetPairs has places %d to %d and an Order of length %d, but there are %d "+
+			"records; or its size is not in Parts.Sizes", s.From, s.From+s.N-1,
 			len(s.Order), n)
 	}
 	row := func(i int) int {
@@ -162,7 +162,7 @@ func (e *partsEvaluator) bind(s SubsetPairs) error {
 	for i := range rows {
 		rows[i] = row(i)
 		if rows[i] < 0 || rows[i] >= n || seen[rows[i]] {
-			return fmt.Errorf("engine: SubsetPairs.Order has an entry that is outside 0 to %d or occurs twice", n-1)
+			return fmt.Errorf("engine: SubsetPairs.Order has an entry outside 0 to %d, or an entry twice", n-1)
 		}
 		seen[rows[i]] = true
 	}

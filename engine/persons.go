@@ -13,7 +13,8 @@ import (
 // `of` does not fit r and count, if a person has no row, if count < 1, or if most < 1.
 func (r *Records) GroupPersons(of []int32, count, most int) (*Records, error) {
 	if len(of) != r.n {
-		return nil, fmt.Errorf("engine: GroupPersons: persons are given for %d rows, but there are %d rows", len(of), r.n)
+		return nil, fmt.Errorf("engine: GroupPersons: the argument has the persons of %d rows, but there are %d rows",
+			len(of), r.n)
 	}
 	rows, first, err := GroupRows(of, count, most)
 	if err != nil {
@@ -63,7 +64,7 @@ func (r *Records) WithPersons(first []int, most int) (*Records, error) {
 	}
 	for k, from := range first[:len(first)-1] {
 		if rows := first[k+1] - from; rows < 1 || rows > most {
-			return nil, fmt.Errorf("engine: WithPersons: a person has no row or more than %d rows", most)
+			return nil, fmt.Errorf("engine: WithPersons: each person needs 1 to %d rows", most)
 		}
 	}
 	out := *r

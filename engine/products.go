@@ -94,8 +94,8 @@ func (r *Records) WithProducts(ratio float64, products []Product) (*Records, err
 func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, products []Product, weights []float64,
 	levels int) ([]int64, error) {
 	if len(q.W) != r.d || len(by) != r.d || len(weights) != len(products) || q.Validate(r.d, r.bounds) != nil {
-		return nil, errors.New("engine: ResidualScores needs a valid query with W, len(by) = features and " +
-			"len(weights) = len(products)")
+		return nil, errors.New("engine: ResidualScores: the query is invalid or a length is wrong; want len(W) = " +
+			"len(by) = features, len(weights) = len(products)")
 	}
 	first, widest := make([]int, len(products)+1), 0
 	for k, p := range products {

@@ -93,8 +93,8 @@ func NewSparseRecords(start []int64, index []int32, value, y []float64, d int, b
 	}
 	n := len(y)
 	if len(start) != n+1 || start[0] != 0 || start[n] != int64(len(value)) || len(index) != len(value) {
-		return nil, fmt.Errorf("engine: NewSparseRecords: want %d row offsets from 0 to %d, and as many columns as "+
-			"values; there are %d offsets, %d values, %d columns", n+1, len(value), len(start), len(value), len(index))
+		return nil, fmt.Errorf("engine: NewSparseRecords: want %d row offsets, from 0 to %d, and one column for "+
+			"each value; there are %d offsets, %d values and %d columns", n+1, len(value), len(start), len(value), len(index))
 	}
 	for i := 0; i < n; i++ {
 		if start[i+1] < start[i] || start[i+1] > int64(len(value)) {

@@ -155,8 +155,7 @@ func lossError(why string, args ...any) error { return &LossError{input.Errorf(w
 // checkClip checks a bound of the slope of a loss.
 func checkClip(name string, clip float64) error {
 	if !(clip >= 0) || math.IsInf(clip, 0) {
-		return lossError(" %s: Clip is %v, but it must be a finite bound of the slope, or 0 for "+
-			"no bound", name, clip)
+		return lossError(" %s: Clip is %v, but must be a finite bound for the slope, or 0 for none", name, clip)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func NewScoreRange(p Problem, depth int) (ScoreLoss, ScoreRange, error) {
 	}
 	loss, ok := p.Loss.(ScoreLoss)
 	if !ok {
-		return nil, ScoreRange{}, fmt.Errorf("%w: loss %q is not a function of score differences",
+		return nil, ScoreRange{}, fmt.Errorf("%w: loss %q does not depend on score differences alone",
 			ErrUnsupported, p.Loss.Name())
 	}
 	up := 1 + 16*unitRoundoff
@@ -72,8 +72,8 @@ func NewScoreRange(p Problem, depth int) (ScoreLoss, ScoreRange, error) {
 	case g >= 0x1p-21:
 		return nil, ScoreRange{}, fmt.Errorf("%w: dot products of %d features lose too many digits", ErrUnsupported, p.D)
 	case s.ScoreErr > s.Score*0x1p-21 || !(s.Margin < math.MaxFloat64/16) || !(full*full < math.MaxFloat64):
-		return nil, ScoreRange{}, errors.New("engine: FeatureNorm, LabelAbs or Radius is outside the range of float64 " +
-			"products; rescale the features or labels")
+		return nil, ScoreRange{}, errors.New("engine: FeatureNorm, LabelAbs or Radius is too large or too small " +
+			"for float64; rescale the features or labels")
 	}
 	return loss, s, nil
 }

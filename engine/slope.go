@@ -30,7 +30,8 @@ func NewSlope(name, text string, o ExpressionOptions, operations int) (*Slope, e
 	}
 	dphi := phi.Derivative()
 	if n := dphi.Size(); n > operations {
-		return nil, fmt.Errorf("engine: the slope of loss %s has %d operations, but at most %d are allowed",
+		return nil, fmt.Errorf("engine: the formula for the slope of loss %s has %d operations, but at most %d are "+
+			"allowed",
 			name, n, operations)
 	}
 	return &Slope{name, dphi, o.Clip}, nil

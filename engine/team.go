@@ -12,8 +12,8 @@ import (
 var ErrTeamLost = errors.New("engine: the team is lost")
 
 // ErrTeamPrefix is the error for PrefixPairs by a kernel of a Team.
-var ErrTeamPrefix = fmt.Errorf("%w: a team cannot sum the pairs of one record with the earlier records; train "+
-	"without a team", ErrUnsupported)
+var ErrTeamPrefix = fmt.Errorf("%w: a team cannot pair a record with all earlier records; train without a team",
+	ErrUnsupported)
 
 // Team is a fixed set of processes that compute sums together. Each process computes sums over
 // some of the records. The Team only transfers numbers and does not add them. Every process adds

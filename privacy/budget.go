@@ -32,8 +32,8 @@ func DefaultDelta(n int) float64 {
 // (docs/theory.md#delta).
 func DeltaWarning(delta float64, n int) string {
 	if n > 0 && delta > 1/(10*float64(n)) {
-		return fmt.Sprintf("delta = %.4g is above 1/(10 n) = %.4g, which could let a random record be published; "+
-			"prefer %.3g", delta, 1/(10*float64(n)), DefaultDelta(n))
+		return fmt.Sprintf("delta = %.4g is so large (above 1/(10 n) = %.4g) that it allows the leak of a random "+
+			"record; prefer %.3g", delta, 1/(10*float64(n)), DefaultDelta(n))
 	}
 	return ""
 }

@@ -29,8 +29,8 @@ func CalibrateGaussian(c Certificate, b Budget, releases int) (Gaussian, error) 
 			"constructor")
 	}
 	if c.joint() && releases != 1 {
-		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: the certificate covers all releases together, "+
-			"so the number of releases must be 1, not %d", releases)
+		return Gaussian{}, fmt.Errorf("privacy: calibrating noise: the certificate covers all releases together; "+
+			"count them as 1 release, not %d", releases)
 	}
 	if err := b.Validate(); err != nil {
 		return Gaussian{}, err
@@ -113,7 +113,7 @@ func CalibratePure(c Certificate, epsilon float64, coordinates int, kind PureNoi
 		return nil, errors.New("privacy: calibrating noise: Poisson batches need Gaussian noise; choose delta > 0")
 	}
 	if c.joint() {
-		return nil, errors.New("privacy: calibrating noise: a joint certificate of several releases gives no pure " +
+		return nil, errors.New("privacy: calibrating noise: a certificate that covers several releases has no pure " +
 			"epsilon; choose delta > 0")
 	}
 	if err := (Budget{Epsilon: epsilon}).Validate(); err != nil {

@@ -29,17 +29,18 @@ func CalibrateShares(certificates []Certificate, shares []float64, b Budget) ([]
 		return nil, err
 	}
 	if len(certificates) == 0 || len(certificates) != len(shares) {
-		return nil, errors.New("privacy: calibrating noise: want at least one release, and a share of the budget " +
-			"for each")
+		return nil, errors.New("privacy: calibrating noise: want at least one release, and one budget share per " +
+			"release")
 	}
 	var sum float64
 	for i, c := range certificates {
 		if !(shares[i] > 0) {
-			return nil, fmt.Errorf("privacy: calibrating noise: the share of release %d is %v, must be positive", i+1, shares[i])
+			return nil, fmt.Errorf("privacy: calibrating noise: release %d has the share %v, but shares must be "+
+				"positive", i+1, shares[i])
 		}
 		if c.IsZero() || c.form != nil {
-			return nil, fmt.Errorf("privacy: calibrating noise: release %d needs a certificate that covers one "+
-				"release computed from all records", i+1)
+			return nil, fmt.Errorf("privacy: calibrating noise: the certificate of release %d is missing, or is "+
+				"not for one release from all records", i+1)
 		}
 		sum += shares[i]
 	}

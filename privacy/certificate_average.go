@@ -46,9 +46,10 @@ func (g AverageDescent) Certify() (Certificate, error) {
 	exact = min(round.Up(exactSum/steps, 1), g.Diameter)
 	total = round.Up(min(round.Up(totalSum/steps, 1), g.Diameter)+2*g.OutputError, 2)
 	certified, err := newCertificate(exact, total, "average iterate of projected gradient descent",
-		fmt.Sprintf("the sensitivity is the mean of delta_t over T steps (docs/theory.md#average): delta_t = min(c "+
-			"delta_(t-1) + p Dg eta + 2 rho, diam C), c = %.9g, Dg = %.6g, eta = %.6g, p = %.6g, T = %d, rho = "+
-			"%.3g, diam C = %.6g",
+		fmt.Sprintf("sensitivity = mean of delta_1 to delta_T, delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, "+
+			"diam C) (docs/theory.md#average); c = %.9g is the contraction, Dg = %.6g the diameter of pair "+
+			"gradients, eta = %.6g the step size, p = %.6g the share of pairs with one record, T = %d the number "+
+			"of steps, rho = %.3g the rounding error, diam C = %.6g the diameter of the domain",
 			c, g.PairDiameter, g.StepSize, g.PairFraction, g.Steps, g.UpdateError, g.Diameter))
 	return stated("average", g, certified, err)
 }

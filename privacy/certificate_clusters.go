@@ -29,8 +29,8 @@ func (s ClusterSums) Certify() (Certificate, error) {
 	}
 	exact := 2 * float64(s.Levels)
 	c, err := newCertificate(exact, exact, "numbers and sums of records by cluster",
-		fmt.Sprintf("a replaced record moves the vector by at most 2R, even if its cluster changes; R = %d levels "+
-			"(docs/theory.md#cluster-sums)", s.Levels))
+		fmt.Sprintf("a replaced record moves the vector by at most 2 R (R = %d levels), even if its cluster "+
+			"changes (docs/theory.md#cluster-sums)", s.Levels))
 	return stated("cluster-sums", s, c, err)
 }
 

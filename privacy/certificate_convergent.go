@@ -40,8 +40,8 @@ type LastIterate struct {
 func (l LastIterate) Certify() (Certificate, error) {
 	err := errors.Join(l.validate(), positive("step size", l.StepSize), nonNegative("update error", l.UpdateError),
 		refuse(!(l.PairFraction > 0 && l.PairFraction <= 1) || l.Steps < 1 || l.Coordinates < 1,
-			"the fraction of pairs is %v, with %d steps and %d coordinates; want a fraction in (0, 1], and at "+
-				"least 1 step and coordinate", l.PairFraction, l.Steps, l.Coordinates),
+			"got pair fraction %v, %d steps and %d coordinates; want a fraction in (0, 1], and at least 1 step and "+
+				"1 coordinate", l.PairFraction, l.Steps, l.Coordinates),
 		refuse(math.IsInf(l.Diameter, 1), "the diameter must be finite"))
 	if f, _ := math.Frexp(l.Grid); f != 0.5 {
 		err = errors.Join(err, fmt.Errorf("%w: the grid of the state is %v, want a power of two", errCertificate, l.Grid))
@@ -66,9 +66,11 @@ func (l LastIterate) Certify() (Certificate, error) {
 	total := max(exact, account.ConvergentSensitivity(h.gap, h.contraction, h.diameter, h.steps))
 	c, err := newCertificate(exact, total,
 		"last iterate of noisy projected gradient descent",
-		fmt.Sprintf("all iterates except the last stay secret; a step takes two runs at distance r to at most "+
-			"c min(r, D) + s, with c = %.9g, s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, D = %.6g, Dg = %.6g, eta = "+
-			"%.6g, p = %.6g, T = %d, rho = %.3g and h = %.3g (docs/theory.md#hidden-iterates)",
+		fmt.Sprintf("all iterates except the last stay secret; a step changes the distance r of two runs to at "+
+			"most c min(r, D) + s; contraction c = %.9g, s = p Dg eta + 2 rho + 2 h sqrt(d) = %.6g, diameter D = "+
+			"%.6g, pair diameter Dg = %.6g, step size eta = %.6g, share of pairs with one record p = %.6g, steps T "+
+			"= %d, rounding error rho = %.3g, grid step h = %.3g, d = number of coordinates "+
+			"(docs/theory.md#hidden-iterates)",
 			h.contraction, h.gap, h.diameter, l.PairDiameter, l.StepSize, l.PairFraction, l.Steps, l.UpdateError, l.Grid))
 	c.form = h
 	return stated("hidden-iterates", l, c, err)

@@ -84,7 +84,7 @@ type GradientDescent struct {
 func (g GradientDescent) Certify() (Certificate, error) {
 	if err := errors.Join(g.validate(), positive("step size", g.StepSize), nonNegative("update error", g.UpdateError),
 		refuse(!(g.PairFraction > 0 && g.PairFraction <= 1) || g.Steps < 1,
-			"the fraction of the pairs is %v, with %d steps; want a fraction in (0, 1] and at least 1 step", g.PairFraction, g.Steps)); err != nil {
+			"the fraction of pairs is %v, want (0, 1]; the number of steps is %d, want 1 or more", g.PairFraction, g.Steps)); err != nil {
 		return Certificate{}, err
 	}
 	c := g.contraction(g.StepSize)
@@ -98,9 +98,10 @@ func (g GradientDescent) Certify() (Certificate, error) {
 		}
 	}
 	certified, err := newCertificate(exact, total, "last iterate of projected gradient descent",
-		fmt.Sprintf("the sensitivity is delta_T, with delta_t = min(c delta_(t-1) + p Dg eta + 2 rho, diam C); c = "+
-			"%.9g, Dg = %.6g, eta = %.6g, p = %.6g (share of pairs with one record), T = %d, rho = %.3g, diam C = "+
-			"%.6g (docs/theory.md#recursion; [Xue21] Lemma 1, tightened)",
+		fmt.Sprintf("delta_t is the sensitivity after step t: delta_0 = 0, delta_t = min(c delta_(t-1) + p Dg eta "+
+			"+ 2 rho, diam C); Lipschitz constant of a step c = %.9g, change of a pair gradient Dg = %.6g, step "+
+			"size eta = %.6g, share of pairs with one record p = %.6g, steps T = %d, rounding error rho = %.3g, "+
+			"diameter of the models diam C = %.6g (docs/theory.md#recursion; [Xue21] Lemma 1, tightened)",
 			c, g.PairDiameter, g.StepSize, g.PairFraction, g.Steps, g.UpdateError, g.Diameter))
 	return stated("recursion", g, certified, err)
 }

@@ -57,17 +57,17 @@ func (s ClassPairSum) CountWeight() float64 {
 func (s ClassPairSum) Certify() (Certificate, error) {
 	// beyond these limits 2 L (n-1) would be rounded
 	if err := errors.Join(refuse(s.Records < 2 || s.Records > 1<<31 || s.Levels < 1 || s.Levels > 1<<20,
-		"a sum over pairs has %d records and %d levels; want 2 to 2^31 records and 1 to 2^20 levels", s.Records, s.Levels),
+		"Records = %d must be 2 to 2^31, and Levels = %d must be 1 to 2^20", s.Records, s.Levels),
 		nonNegative("error of a sum over pairs", s.Error)); err != nil {
 		return Certificate{}, err
 	}
-	why := fmt.Sprintf("a record is in at most n - 1 = %d pairs of different classes, and each pair adds to the "+
-		"sum a number of magnitude at most %d",
+	why := fmt.Sprintf("a record is in at most n - 1 = %d pairs of different classes; each pair adds a number of "+
+		"absolute value at most %d",
 		s.Records-1, s.Levels)
 	length := 1
 	if s.Counted {
 		length = 2
-		why += ", and the number of positives adds nothing to the sensitivity"
+		why += "; the number of positives does not increase the sensitivity"
 	}
 	return evaluationCertificate(s, 2*float64(s.Levels)*float64(s.Records-1), 2*s.Error, s.Manhattan, length, s.Name,
 		why, "class-pairs")
@@ -97,7 +97,7 @@ func (c CellCounts) Certify() (Certificate, error) {
 		exact = 2
 	}
 	return evaluationCertificate(c, exact, 2*c.Error, c.Manhattan, c.Cells, c.Name,
-		"one record leaves one cell and enters another", "cell-counts")
+		"a replaced record leaves one count and enters another", "cell-counts")
 }
 
 // RightCounts describes a vector with one number for each of several classifiers. This number is how many
@@ -124,7 +124,7 @@ func (r RightCounts) Certify() (Certificate, error) {
 	}
 	return evaluationCertificate(r, exact, 2*r.Error, r.Manhattan, r.Classifiers,
 		"numbers of records that are classified correctly",
-		fmt.Sprintf("a record counts at most once for each of %d classifiers, so each number moves by at most 1",
+		fmt.Sprintf("one record changes the count of each of %d classifiers by at most 1",
 			r.Classifiers), "cell-counts")
 }
 
@@ -147,7 +147,7 @@ func (s ScoreSum) Certify() (Certificate, error) {
 		return Certificate{}, err
 	}
 	return evaluationCertificate(s, 2*float64(s.Levels), 2*s.Error, s.Manhattan, 1, s.Name,
-		fmt.Sprintf("the sum is over integers in an interval of length %d", 2*s.Levels), "score-sums")
+		fmt.Sprintf("each term of the sum is an integer from an interval of length %d", 2*s.Levels), "score-sums")
 }
 
 // evaluationCertificate returns the certificate of a query that is a vector of the given length. The argument

@@ -187,8 +187,8 @@ func (s ResidualScores) Certify() (Certificate, error) {
 			errCertificate, s.Levels)
 	}
 	c, err := newCertificate(2*float64(s.Levels), 2*float64(s.Levels), "choice of pairs",
-		fmt.Sprintf("a score is the floor of the norm of a sum of integer vectors of norm at most N = %d, so it "+
-			"moves by at most 2 N (docs/theory.md#pair-choice)", s.Levels))
+		fmt.Sprintf("score = floor(||S||), S = sum of integer vectors of norm at most N = %d, so one record moves "+
+			"the score by at most 2 N (docs/theory.md#pair-choice)", s.Levels))
 	return stated("pair-choice", s, c, err)
 }
 

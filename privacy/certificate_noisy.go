@@ -48,8 +48,7 @@ func (g MeanGradient) Certify() (Certificate, error) {
 		refuse(!(g.PairFraction > 0 && g.PairFraction <= 1), "the fraction of the pairs is %v, but must be in (0, 1]",
 			g.PairFraction),
 		refuse(g.Batch < 0 || g.Batch > 0 && (g.Batch < 2 || g.Batch > g.Records),
-			"a batch has %d of %d records, but must have at least 2 and at most "+
-				"all of them", g.Batch, g.Records)); err != nil {
+			"a batch has %d records, but must have 2 to %d (all records)", g.Batch, g.Records)); err != nil {
 		return Certificate{}, err
 	}
 	exact := round.Up(g.PairDiameter*g.PairFraction, 1)
@@ -58,8 +57,9 @@ func (g MeanGradient) Certify() (Certificate, error) {
 		released = fmt.Sprintf("mean pair gradient of every step, within %d records drawn from %d", g.Batch, g.Records)
 	}
 	c, err := newCertificate(exact, round.Up(exact+2*g.Error, 2), released,
-		fmt.Sprintf("given the earlier releases, a mean gradient moves by at most p Dg + 2 rho; Dg = %.6g, p = "+
-			"%.6g (share of pairs with one record), rho = %.3g (docs/theory.md#mean-gradient)", g.PairDiameter,
+		fmt.Sprintf("given earlier releases, one replaced record changes a mean gradient by at most p Dg + 2 rho; "+
+			"Dg = %.6g is the pair diameter, p = %.6g the share of pairs with this record, rho = %.3g the rounding "+
+			"error (docs/theory.md#mean-gradient)", g.PairDiameter,
 			g.PairFraction, g.Error))
 	if g.Batch > 0 {
 		c.form = subsetOf{batch{size: g.Batch, records: g.Records}}

@@ -58,8 +58,8 @@ func (r PairwiseRecursion) Certify() (Certificate, error) {
 	var largest, path float64
 	for t := 2; t <= n; t++ {
 		if r.Eta[t] == 0 && path > 0 {
-			err = errors.Join(err, fmt.Errorf("%w: step size %d is 0 but follows a positive step size; only the "+
-				"steps of the burn-in may have size 0", errCertificate, t))
+			err = errors.Join(err, fmt.Errorf("%w: step size %d is 0, but only the first steps (the burn-in) may be 0",
+				errCertificate, t))
 		}
 		err = errors.Join(err, nonNegative(fmt.Sprintf("step size %d", t), r.Eta[t]))
 		if r.UpdateError != nil {

@@ -41,8 +41,8 @@ func (r StreamOutputs) Certify() (Certificate, []float64, error) {
 	err := errors.Join(r.validate(), positive("radius", r.Radius))
 	if n < 2 || n > MaxStreamOutputs || r.UpdateError != nil && len(r.UpdateError) != n+1 {
 		return Certificate{}, nil, errors.Join(err,
-			fmt.Errorf("%w: there are %d step sizes and %d update errors, but there must be n+1 of each, with n "+
-				"from 2 to %d", errCertificate, len(r.Eta), len(r.UpdateError), MaxStreamOutputs))
+			fmt.Errorf("%w: there are %d step sizes and %d update errors; want n+1 of each, with n from 2 to %d", errCertificate,
+				len(r.Eta), len(r.UpdateError), MaxStreamOutputs))
 	}
 	for t := 2; t <= n; t++ {
 		err = errors.Join(err, positive(fmt.Sprintf("step size %d", t), r.Eta[t]))
@@ -73,10 +73,12 @@ func (r StreamOutputs) Certify() (Certificate, []float64, error) {
 		joint[i] = round.Up(math.Sqrt(round.Up(slices.Max(sums), n+8)), 2)
 	}
 	c, err := newCertificate(joint[0], joint[1], "noisy copies of all iterates of pairwise online descent",
-		fmt.Sprintf("the noiseless iterates are secret; iterate t moves by delta_t(k) = c_t delta_(t-1)(k) + Dg "+
-			"eta_t/(t-1) (Dg eta_k at t = k) + 2 rho_t, but by at most diam C; the joint sensitivity is max_k "+
-			"sqrt(sum_t (delta_t(k)/scale_t)^2) with scale_t = max_k delta_t(k); Dg = %.6g, n = %d, L = %.6g, "+
-			"alpha = %.6g, scale_n = %.6g (docs/theory.md#stream-outputs)",
+		fmt.Sprintf("the noiseless iterates are secret; if record k is replaced, iterate t moves by at most "+
+			"delta_t(k), never by more than the diameter of C; delta_k(k) = Dg eta_k + 2 rho_k; for t > k: "+
+			"delta_t(k) = c_t delta_(t-1)(k) + Dg eta_t/(t-1) + 2 rho_t; step t has contraction c_t, step size "+
+			"eta_t and rounding error rho_t; with scale_t = max_k delta_t(k), the joint sensitivity is max_k "+
+			"sqrt(sum_t (delta_t(k)/scale_t)^2); pair diameter Dg = %.6g, n = %d, smoothness L = %.6g, alpha = "+
+			"%.6g, scale_n = %.6g (docs/theory.md#stream-outputs)",
 			r.PairDiameter, n, r.Smoothness, r.StrongConvexity, scale[n]))
 	c.form = stream{releases: n - 1}
 	return c, scale, err

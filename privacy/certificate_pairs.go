@@ -75,7 +75,7 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 		}
 	}
 	if err == nil && g.Batches > math.MaxInt32/g.Epochs {
-		err = fmt.Errorf("%w: %d batches in each of %d epochs are too many releases", errCertificate, g.Batches, g.Epochs)
+		err = fmt.Errorf("%w: %d batches per epoch in %d epochs make too many releases", errCertificate, g.Batches, g.Epochs)
 	}
 	if err != nil {
 		return Certificate{}, err
@@ -95,9 +95,9 @@ func (g PairGroup) certify(epochs float64, total string, added bool) (Certificat
 	}
 	c, err := newCertificate(round.Up(epochs*exact, 2), round.Up(epochs*(exact+2*touched*g.Roundoff), 4),
 		"mean clipped pair gradient of every batch",
-		fmt.Sprintf("the %s of the %s sensitivities of all batches in %d epochs; one epoch has at most 2 h "+
-			"kappa/|B| + 2 rho min(kappa, batches), with kappa = %d pairs, |B| = %d, term norm h = %.6g and "+
-			"roundoff rho = %.3g (docs/theory.md#pair-batches)",
+		fmt.Sprintf("joint sensitivity: %s of the %s sensitivities of all batches in %d epochs; one epoch has at "+
+			"most 2 h kappa/|B| + 2 rho min(kappa, batches); kappa = %d pairs of the protected unit, batch size "+
+			"|B| = %d, term norm h = %.6g, rounding error rho = %.3g (docs/theory.md#pair-batches)",
 			total, norm, g.Epochs, g.Group, g.Batch, term, g.Roundoff))
 	c.form, c.manhattan = stream{releases: g.Batches * g.Epochs, added: added}, added && g.Manhattan
 	g.TermNorm = term
@@ -135,7 +135,8 @@ func (m PairMoments) Certify() (Certificate, error) {
 	exact := round.Up(float64(m.Group)*math.Sqrt(2*square*square+m.Count*m.Count), 8)
 	return momentCertificate(m, exact, 2*m.Error,
 		"second moments of similar and of dissimilar pairs, number of similar pairs",
-		fmt.Sprintf("kappa sqrt(2 h^4 + c^2), if kappa = %d pairs are replaced, with h = %.6g and c = %.6g", m.Group,
+		fmt.Sprintf("sensitivity kappa sqrt(2 h^4 + c^2); kappa = %d (replaced pairs), h = %.6g (clip), c = %.6g "+
+			"(weight of the number of similar pairs)", m.Group,
 			m.Radius, m.Count), "pair-moments")
 }
 
@@ -169,7 +170,8 @@ type PairSample struct {
 func (g PairSample) Certify() (Certificate, error) {
 	err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected),
 		refuse(g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 1 || g.Pairs > math.MaxInt32,
-			"a group has %d of %d pairs; Poisson batches need a pair and groups of 1 to %d", g.Group, g.Pairs, account.MaxGroup),
+			"a group has %d of all %d pairs; Poisson batches need pairs, and 1 to %d of them in a group", g.Group, g.Pairs,
+			account.MaxGroup),
 		refuse(!(g.Rate > 0 && g.Rate <= 1), "the rate of a Poisson batch is %v, but must be in (0, 1]", g.Rate))
 	term := g.TermNorm
 	if term == 0 {
@@ -181,11 +183,11 @@ func (g PairSample) Certify() (Certificate, error) {
 	exact := round.Up(term/g.Expected, 1)
 	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2),
 		"sum of clipped pair gradients of a Poisson batch over its expected size",
-		fmt.Sprintf("given the earlier releases, adding a pair to the batch moves the sum by at most h/E|B| + 2 "+
-			"rho, and replacing a pair moves the sum twice as far; a secret coin puts each of %d pairs into the "+
-			"batch with probability %.6g; neighbouring data sets differ in all pairs of one owner, at most kappa = "+
-			"%d, so the release is a mixture of Gaussians (docs/theory.md#pair-poisson); E|B| = %.6g, h = %.6g, "+
-			"rho = %.3g", g.Pairs, g.Rate, g.Group, g.Expected,
+		fmt.Sprintf("secret coins put each of %d pairs into the batch with probability %.6g; an owner has at most "+
+			"kappa = %d pairs; given earlier releases, an added pair moves the sum by at most h/E|B| + 2 rho, with "+
+			"expected batch size E|B| = %.6g, term norm h = %.6g and rounding error rho = %.3g; a replaced pair "+
+			"moves it by twice as much; so the release is a mixture of Gaussians (docs/theory.md#pair-poisson)", g.Pairs, g.Rate,
+			g.Group, g.Expected,
 			term, g.Roundoff))
 	c.form = poissonOf{batch: batch{records: g.Pairs, rate: g.Rate}, group: g.Group}
 	g.TermNorm = term

@@ -83,7 +83,8 @@ func (g SoftmaxSample) parts() (x, others, own float64) {
 func (g SoftmaxSample) Certify() (Certificate, error) {
 	if err := errors.Join(nonNegative("roundoff of a batch", g.Roundoff), positive("expected size of a batch", g.Expected),
 		refuse(g.Group < 1 || g.Group > account.MaxGroup || g.Pairs < 2 || g.Pairs > math.MaxInt32,
-			"groups have %d of %d pairs; Poisson batches of a softmax need at least 2 pairs and groups of 1 to %d", g.Group,
+			"a group has %d of %d pairs; for Poisson batches of a softmax, want at least 2 pairs in all and 1 to "+
+				"%d pairs in a group", g.Group,
 			g.Pairs, account.MaxGroup),
 		refuse(!(g.Rate > 0 && g.Rate <= 1), "the rate of a Poisson batch is %v, but must be in (0, 1]", g.Rate),
 		refuse(!(g.Temperature >= 0x1p-6 && g.Temperature <= 0x1p10),
@@ -94,12 +95,13 @@ func (g SoftmaxSample) Certify() (Certificate, error) {
 	exact := round.Up(one/g.Expected, 1)
 	c, err := newCertificate(exact, round.Up(exact+2*g.Roundoff, 2),
 		"sum of a softmax loss's clipped gradients over a Poisson batch, over its expected size",
-		fmt.Sprintf("given the earlier releases, adding one pair to the batch moves the sum by at most s/E|B| + 2 "+
-			"rho, where s is %.6g times the clip, at temperature %g and with up to %d other pairs "+
-			"(docs/theory.md#batch-softmax); replacing a pair moves the sum by at most r/E|B| + 2 rho, where r is "+
-			"%.6g times the clip (docs/theory.md#softmax-replaced); a secret coin puts each of %d pairs into the "+
-			"batch with probability %.6g; an owner has at most kappa = %d pairs, so the release is a mixture of "+
-			"Gaussians (docs/theory.md#pair-poisson, docs/theory.md#poisson-replaced); E|B| = %.6g, rho = %.3g",
+		fmt.Sprintf("given earlier releases, an added pair moves the sum by at most s/E|B| + 2 rho; s = %.6g times "+
+			"the clip, at temperature %g with up to %d other pairs (docs/theory.md#batch-softmax); a replaced pair "+
+			"moves it by at most r/E|B| + 2 rho; r = %.6g times the clip (docs/theory.md#softmax-replaced); secret "+
+			"coins put each of %d pairs into the batch with probability %.6g; an owner has at most kappa = %d "+
+			"pairs; so the release is a mixture of Gaussians (docs/theory.md#pair-poisson, "+
+			"docs/theory.md#poisson-replaced); E|B| = %.6g is the expected batch size, rho = %.3g the rounding "+
+			"error",
 			one, g.Temperature, g.Pairs-1, g.Replaced(), g.Pairs, g.Rate, g.Group, g.Expected, g.Roundoff))
 	replaced := round.Up(round.Up(g.Replaced()/g.Expected, 1)+2*g.Roundoff, 2)
 	// replaced is in this range except for rounding

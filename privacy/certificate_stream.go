@@ -121,8 +121,8 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 		case s.Reservoir:
 			kept = fmt.Sprintf("a reservoir of %d records", s.Buffer)
 		case s.PerClass:
-			kept = fmt.Sprintf("the last %d records of each class, where p = %.6g covers one record's changes in "+
-				"both buffers", s.Buffer/2, s.exchanged())
+			kept = fmt.Sprintf("the last %d records of each class (p = %.6g: one record changes both buffers)",
+				s.Buffer/2, s.exchanged())
 		}
 	}
 	horizon := fmt.Sprintf("n = %d", s.Horizon)
@@ -131,11 +131,13 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	}
 	ratio := exact / s.PairDiameter
 	released, what, source := "every iterate of pairwise online descent",
-		"given the earlier releases, update b moves by s_b(k) = Dg u_k(b) + 2 rho", "docs/theory.md#pairwise-stream"
+		"given the earlier releases, replacing record k moves update b by at most s_b(k) = Dg u_k(b) + 2 rho",
+		"docs/theory.md#pairwise-stream"
 	if s.Factor != nil {
 		released, source = "every noisy prefix sum of pairwise gradients", "docs/theory.md#prefix-sums"
-		what = fmt.Sprintf("given the earlier releases, row b of C g (Toeplitz factor C of %d exponentials) moves "+
-			"by s_b(k) = Dg (C u_k)_b + 2 rho", len(s.Factor.Decay))
+		what = fmt.Sprintf("C g holds the sums: C = Toeplitz factor of %d exponentials, g = gradients of the "+
+			"updates; given the earlier releases, replacing record k moves row b of C g by at most s_b(k) = Dg (C "+
+			"u_k)_b + 2 rho", len(s.Factor.Decay))
 	}
 	later := "1/D_t"
 	if s.PerClass {
@@ -143,8 +145,9 @@ func (s PairwiseStream) Certify() (Certificate, error) {
 	}
 	c, err := newCertificate(exact, max(exact, total), released,
 		fmt.Sprintf("%s, where u_k(b) = 1/m ([k in batch b] + sum_(t > k in b, k in B_t) %s); the joint "+
-			"sensitivity is sqrt(max_k sum_b s_b(k)^2) = Dg sqrt(S) with S = %.6g; Dg = %.6g, %s, m = %d, T1 = %d, "+
-			"pairs with %s, rho = %.3g (%s)",
+			"sensitivity is, for the worst record k, sqrt(sum_b s_b(k)^2) = Dg sqrt(S) with S = %.6g; pair "+
+			"diameter Dg = %.6g, %s, batch size m = %d, burn-in T1 = %d, pairs with %s, rounding error rho = %.3g "+
+			"(%s)",
 			what, later, ratio*ratio, s.PairDiameter, horizon, s.Batch, s.BurnIn, kept, s.Roundoff, source))
 	c.form = stream{releases: updates}
 	if s.Horizon == 0 {
@@ -172,24 +175,24 @@ func (s PairwiseStream) validate() error {
 	err := errors.Join(positive("pair diameter Dg", s.PairDiameter), nonNegative("roundoff", s.Roundoff))
 	switch {
 	case s.Batch < 1 || s.BurnIn < 1 || s.Buffer < 0 || s.Horizon < 0:
-		err = errors.Join(err, fmt.Errorf("%w: batch is %d and burn-in %d, want at least 1; buffer is %d and "+
-			"horizon %d, want at least 0",
+		err = errors.Join(err, fmt.Errorf("%w: Batch = %d and BurnIn = %d must be at least 1; Buffer = %d and "+
+			"Horizon = %d must be at least 0",
 			errCertificate, s.Batch, s.BurnIn, s.Buffer, s.Horizon))
 	case s.Horizon == 0 && (s.Roundoff > 0 || s.Weights != nil || s.Reservoir || s.PerClass):
 		err = errors.Join(err, fmt.Errorf("%w: Roundoff, Weights, Reservoir and PerClass need a positive Horizon",
 			errCertificate))
 	case s.Horizon > 0 && s.Updates() < 1:
-		err = errors.Join(err, fmt.Errorf("%w: %d records with a burn-in of %d leave too few records for one "+
-			"update of %d records", errCertificate, s.Horizon, s.BurnIn, s.Batch))
+		err = errors.Join(err, fmt.Errorf("%w: %d records are too few for a burn-in of %d and one update of %d "+
+			"records", errCertificate, s.Horizon, s.BurnIn, s.Batch))
 	case max(s.Updates(), s.Batch, s.Buffer) > maxStreamUpdates:
-		err = errors.Join(err, fmt.Errorf("%w: there are %d updates, batch is %d and buffer is %d, but each of "+
-			"these numbers may be at most %d", errCertificate, s.Updates(), s.Batch, s.Buffer, maxStreamUpdates))
+		err = errors.Join(err, fmt.Errorf("%w: updates (%d), batch (%d) and buffer (%d) may each be at most %d",
+			errCertificate, s.Updates(), s.Batch, s.Buffer, maxStreamUpdates))
 	case s.Reservoir && s.Buffer == 0:
 		err = errors.Join(err, fmt.Errorf("%w: a reservoir needs a positive Buffer", errCertificate))
 	case s.PerClass && (s.Buffer < 2 || s.Buffer%2 != 0 || s.Reservoir || !(s.Lipschitz > 0) ||
 		math.IsInf(s.Lipschitz, 0)):
-		err = errors.Join(err, fmt.Errorf("%w: PerClass needs an even Buffer of at least 2 (is %d), a positive "+
-			"finite Lipschitz (is %v) and no Reservoir", errCertificate, s.Buffer, s.Lipschitz))
+		err = errors.Join(err, fmt.Errorf("%w: PerClass is set with Buffer = %d and Lipschitz = %v; want an even "+
+			"Buffer above 0, a positive finite Lipschitz and no Reservoir", errCertificate, s.Buffer, s.Lipschitz))
 	case s.Factor != nil && (s.Horizon == 0 || s.Weights != nil):
 		err = errors.Join(err, fmt.Errorf("%w: a Toeplitz factor needs a positive Horizon and no Weights", errCertificate))
 	case s.Weights != nil && len(s.Weights) != s.Updates():

@@ -62,8 +62,9 @@ func (b TupleBatches) describe(c Certificate, total string) Certificate {
 		norm = "L1"
 	}
 	c.released = "mean clipped tuple gradient of every batch"
-	c.derivation = fmt.Sprintf("the %s of the %s sensitivities of %d epochs, each at most 2 h/|B| + 2 rho; |B| = "+
-		"%d tuples per batch, clipped to norm h; roundoff rho = %.3g (docs/theory.md#tuples)", total, norm, b.Epochs,
+	c.derivation = fmt.Sprintf("joint sensitivity: %s of the %s sensitivities of %d epochs, each at most 2 h/|B| + "+
+		"2 rho; h = clip, tuples in a batch |B| = %d, rounding error rho = %.3g (docs/theory.md#tuples)", total,
+		norm, b.Epochs,
 		b.Batch, b.Roundoff)
 	return c
 }

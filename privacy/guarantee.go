@@ -74,8 +74,7 @@ func (g Guarantee) Validate() error {
 			g.Epsilon, g.Mu, g.Delta)
 	case g.Claim != nil && (!finite(g.Claim.Epsilon) || !(g.Claim.Delta >= 0 && g.Claim.Delta < 1) ||
 		!finite(g.Claim.Sigma) || !finite(g.Claim.Scale)):
-		return errors.New("privacy: the claim of a paper has a number that is negative or not finite, or its delta " +
-			"is 1 or more")
+		return errors.New("privacy: the paper's claim needs finite numbers of at least 0, and a delta below 1")
 	}
 	return nil
 }
@@ -125,7 +124,7 @@ func (g Guarantee) Lines() []string {
 		lines = append(lines, "assumes: "+a)
 	}
 	if c := g.Claim; c != nil {
-		verdict := "the noise of the paper gives at least the privacy that the paper claims"
+		verdict := "the noise of the paper meets the claim"
 		if !c.Holds {
 			verdict = "THE CLAIM IS NOT MET by the noise of the paper"
 		}

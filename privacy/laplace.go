@@ -46,7 +46,7 @@ func (m Laplace) sensitivity(c Certificate) float64 {
 // Validate returns an error unless all fields are in range.
 func (m Laplace) Validate() error {
 	if m.Coordinates < 1 {
-		return fmt.Errorf("privacy: Laplace noise is for %d coordinates, but must be for at least 1", m.Coordinates)
+		return fmt.Errorf("privacy: Laplace noise has %d coordinates, but needs at least 1", m.Coordinates)
 	}
 	return checkScale("Laplace scale", m.Scale, m.Grid)
 }
@@ -70,8 +70,8 @@ func (m Laplace) String() string {
 func (m Laplace) add(x []float64, src *Source) error {
 	err := checkRelease(m, x, src)
 	if err == nil && len(x) != m.Coordinates {
-		err = fmt.Errorf("privacy: Laplace noise for %d coordinates cannot be added to a vector of %d coordinates, "+
-			"because the scale would be wrong", m.Coordinates, len(x))
+		err = fmt.Errorf("privacy: Laplace noise for %d coordinates does not fit a vector of %d coordinates",
+			m.Coordinates, len(x))
 	}
 	if err != nil {
 		clear(x)

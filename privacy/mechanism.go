@@ -51,8 +51,8 @@ func known(m Mechanism) bool {
 }
 
 var (
-	errNotFinite = errors.New("privacy: the vector to release is not finite, because a step size or a bound overflows; " +
-		"the vector was not released")
+	errNotFinite = errors.New("privacy: a step size or a bound overflows; the vector is not finite and was not " +
+		"released")
 	errNoSource = errors.New("privacy: there is no source of randomness; call NewSource")
 )
 
@@ -81,7 +81,7 @@ func checkScale(name string, scale, grid float64) error {
 		return nil
 	}
 	if f, _ := math.Frexp(grid); f != 0.5 { // negative, NaN, Inf or not a power of two
-		return fmt.Errorf("privacy: the noise grid is %v, but must be a power of two, or 0 for GridFor(%s)", grid, name)
+		return fmt.Errorf("privacy: the noise grid is %v, but must be a power of two; 0 means GridFor(%s)", grid, name)
 	}
 	return nil
 }

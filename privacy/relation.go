@@ -10,7 +10,7 @@ import (
 )
 
 // ErrRelation is wrapped by the error of a conversion between relations that does not hold.
-var ErrRelation = errors.New("privacy: the guarantee does not carry over to this relation")
+var ErrRelation = errors.New("privacy: the guarantee cannot be converted to this neighbouring relation")
 
 // ConvertBudget converts the (epsilon, delta) guarantee b from one relation to another. The argument from is
 // the relation of b, and the argument to is the relation of the result. The proofs are in
@@ -59,8 +59,8 @@ func conversionFactor(from, to account.Relation, padded bool) (int, error) {
 	case padded:
 		return 1, nil
 	}
-	return 0, fmt.Errorf("%w: a replace-one guarantee needs data sets of equal size; fill the data up to a public "+
-		"size with blank records, or use add/remove accounting", ErrRelation)
+	return 0, fmt.Errorf("%w: a replace-one guarantee needs one public size of data sets; add blank records, or "+
+		"use add/remove accounting", ErrRelation)
 }
 
 // GroupBudget returns the guarantee for k >= 1 changed records when one changed record has the guarantee
@@ -97,7 +97,7 @@ func GroupBudget(b Budget, k int) (Budget, error) {
 	}
 	if !(out.Delta < 1) || math.IsInf(out.Epsilon, 1) {
 		return Budget{}, fmt.Errorf("privacy: epsilon %v and delta %v for one record give no guarantee for %d "+
-			"records, because delta would be 1 or more", b.Epsilon, b.Delta, k)
+			"records (delta would be >= 1)", b.Epsilon, b.Delta, k)
 	}
 	return out, nil
 }

@@ -4,7 +4,7 @@ import "errors"
 
 // ErrUnplanned is wrapped by the error of a release that the charged plan does not contain or no longer
 // contains.
-var ErrUnplanned = errors.New("privacy: the release was not planned and charged")
+var ErrUnplanned = errors.New("privacy: the charged plan does not allow this release")
 
 // Session is the only source of randomness of an algorithm, and the only way in which an algorithm may
 // release results. The result of an algorithm may depend on the data only through released vectors.

@@ -42,7 +42,8 @@ func (p *releasePlan) add(r account.Release) error {
 		p.public = true
 		return nil
 	case r.Joint && p.planned[one] > 0:
-		return fmt.Errorf("privacy: the plan lists %v twice; list it once, for all its releases", one)
+		return fmt.Errorf("privacy: the plan lists %v twice; list it only once, because one entry covers all its "+
+			"releases", one)
 	case r.Count > math.MaxInt-p.left[one]:
 		return fmt.Errorf("privacy: the plan has too many releases of %v", one)
 	case p.planned[one] == 0:
@@ -214,8 +215,8 @@ func (s *LiveSession) HiddenStep(x []float64, c Certificate, m Mechanism) error 
 func (s *LiveSession) add(x []float64, c Certificate, m Mechanism, hidden bool) error {
 	err := s.open()
 	if b, sampled := c.sampled(); err == nil && sampled && s.drawn != b {
-		err = fmt.Errorf("%w: call Sample or SamplePoisson, as planned, before each release about a batch "+
-			"drawn from %d records", ErrUnplanned, b.records)
+		err = fmt.Errorf("%w: draw a new batch of the %d records before each release, with Sample or SamplePoisson "+
+			"as planned", ErrUnplanned, b.records)
 	}
 	s.drawn = batch{}
 	if err == nil {
@@ -277,8 +278,8 @@ func (s *LiveSession) Skip(made []int) error {
 		fits = made[i] >= 0 && made[i] <= s.plan.left[s.plan.order[i]]
 	}
 	if !fits {
-		return fmt.Errorf("%w: Skip got %d counts for %d kinds of releases; give one count for each kind, from 0 "+
-			"to the number of releases of this kind that are left", ErrUnplanned, len(made), len(s.plan.order))
+		return fmt.Errorf("%w: Skip got %d counts for %d kinds of releases; give one count per kind, from 0 to its "+
+			"remaining releases", ErrUnplanned, len(made), len(s.plan.order))
 	}
 	for i, e := range s.plan.order {
 		s.plan.left[e] -= made[i]

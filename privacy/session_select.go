@@ -30,15 +30,14 @@ func (s *LiveSession) Choose(scores []int64, c Certificate, epsilon float64) (in
 	case len(scores) == 0:
 		return 0, errors.New("privacy: a choice has no candidates")
 	case !(epsilon > 0) || ChoiceEpsilon(epsilon) != epsilon:
-		return 0, fmt.Errorf("privacy: the epsilon of a choice is %v, but must be a value that ChoiceEpsilon "+
-			"returns", epsilon)
+		return 0, fmt.Errorf("privacy: the epsilon of a choice is %v, but must be a positive result of ChoiceEpsilon",
+			epsilon)
 	case !(sensitivity >= 1 && sensitivity < 1<<40):
-		return 0, fmt.Errorf("privacy: the scores of a choice have sensitivity %v, but the sensitivity must be 1 "+
-			"to 2^40", sensitivity)
+		return 0, fmt.Errorf("privacy: the scores of a choice have sensitivity %v, but must have 1 to 2^40", sensitivity)
 	}
 	for _, q := range scores {
 		if q > 1<<61 || q < -1<<61 {
-			return 0, errors.New("privacy: a score of a choice is above 2^61")
+			return 0, errors.New("privacy: a score of a choice is not from -2^61 to 2^61")
 		}
 	}
 	if err := s.open(); err != nil {
@@ -74,7 +73,7 @@ func (x Selection) validate() error {
 			}
 		}
 		if mu := total.Mu(); !(mu <= x.Event.Mu) {
-			return fmt.Errorf("%w: candidate %d of a selection is %v-GDP, but its runs were planned as %v-GDP",
+			return fmt.Errorf("%w: candidate %d of a selection has mu = %v, which exceeds the planned mu = %v",
 				ErrUnplanned, i+1, mu, x.Event.Mu)
 		}
 	}
@@ -150,4 +149,4 @@ func (s *LiveSession) run(events []account.Event, candidate int,
 // ErrFailedRun is wrapped by the error of a run of a selection that failed because of its releases, for
 // example because a model left the range of float64. Such a run ranks below all other runs. It does not end
 // the selection, because the end of a selection must not depend on runs that do not count.
-var ErrFailedRun = errors.New("privacy: the run failed because of its releases, such as a model that is not finite")
+var ErrFailedRun = errors.New("privacy: a released value made the run fail; for example, the model is not finite")

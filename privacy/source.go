@@ -23,7 +23,7 @@ type Source struct {
 func NewSource() (*Source, error) {
 	var key [32]byte
 	if _, err := crand.Read(key[:]); err != nil {
-		return nil, fmt.Errorf("privacy: reading a key from the operating system: %w", err)
+		return nil, fmt.Errorf("privacy: cannot get random bytes from the operating system: %w", err)
 	}
 	return &Source{Bits: sampler.NewBits(key, true)}, nil
 }

@@ -58,13 +58,13 @@ func SquareRootToeplitz(rows int) (*ToeplitzFactor, error) {
 // Validate returns an error unless all coefficients are nonnegative and finite.
 func (f *ToeplitzFactor) Validate() error {
 	if len(f.Weight) != len(f.Decay) {
-		return fmt.Errorf("%w: a Toeplitz factor has %d weights and %d decays, but these numbers must be equal",
+		return fmt.Errorf("%w: a Toeplitz factor has %d weights and %d decays; want equal numbers",
 			errCertificate, len(f.Weight), len(f.Decay))
 	}
 	for i, w := range f.Weight {
 		if !(w > 0) || math.IsInf(w, 0) || !(f.Decay[i] >= 0) || f.Decay[i] > 1 {
-			return fmt.Errorf("%w: a Toeplitz factor has weight %v and decay %v, want a positive weight and a "+
-				"decay of 0 to 1", errCertificate, w, f.Decay[i])
+			return fmt.Errorf("%w: a Toeplitz factor has weight %v and decay %v; want weight > 0 and decay from 0 "+
+				"to 1", errCertificate, w, f.Decay[i])
 		}
 	}
 	return nil

@@ -60,7 +60,7 @@ func KinkNeighbours(n, d int, b engine.Bounds) []Instance {
 			for _, k := range []int{0, few - 1, few, n - 1} {
 				data := mustRecords(slices.Clone(x), slices.Clone(y), d, b)
 				neighbour := Flipped(data, k)
-				name := fmt.Sprintf("the first %d records are %s, and the label of record %d is flipped", few, class, k)
+				name := fmt.Sprintf("the first %d records are %s; the neighbour flips the label of record %d", few, class, k)
 				all = append(all, Instance{data, neighbour, name}, Instance{neighbour, data, name + " back"})
 			}
 		}

@@ -106,10 +106,12 @@ func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 		return mustRecords(rows, labels, d, b)
 	}
 	return []Instance{
-		{build(0, -1), build((d+1)/2, -1), "some predictions are confident and wrong; half of the features of " +
-			"record 0 change sign"},
-		{build(0, 1), build(0, -1), "some predictions are confident and wrong; the label of record 0 is flipped"},
-		{build(0, -1), build(1, -1), "some predictions are confident and wrong; one feature of record 0 changes sign"},
+		{build(0, -1), build((d+1)/2, -1), "some predictions are confident but wrong; in the neighbour, half of " +
+			"the features of record 0 have the other sign"},
+		{build(0, 1), build(0, -1), "some predictions are confident but wrong; in the neighbour, record 0 has the " +
+			"other label"},
+		{build(0, -1), build(1, -1), "some predictions are confident but wrong; in the neighbour, one feature of " +
+			"record 0 has the other sign"},
 	}
 }
 

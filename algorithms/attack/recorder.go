@@ -129,7 +129,7 @@ func (r *Recorder) past(c Call) *Call {
 	}
 	p := &r.Of.Calls[i]
 	if p.Kind != c.Kind || p.Detail != c.Detail {
-		r.Fail("call %d is %s %s on one data set and %s %s on its neighbour", i+1, p.Kind, p.Detail, c.Kind, c.Detail)
+		r.Fail("call %d differs: %s %s on one data set, %s %s on its neighbour", i+1, p.Kind, p.Detail, c.Kind, c.Detail)
 		return nil
 	}
 	return p
@@ -319,7 +319,7 @@ func (r *Recorder) Best(x privacy.Selection, run func(candidate int, s privacy.S
 		for _, first := range p.Runs {
 			told, err := one(first.Candidate, r.Session, first.Seen)
 			if (err != nil) != first.failed || !SameBits(told, first.told) {
-				r.Fail("in a selection, the result of a run depends on more than its releases")
+				r.Fail("a run of a selection gave two results for the same releases")
 			}
 			var v Violation
 			if errors.As(c.Runs[len(c.Runs)-1].Seen.Outcome(nil), &v) {

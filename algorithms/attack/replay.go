@@ -43,7 +43,7 @@ func compare(run *Recorder, stream bool) *moves {
 		case c.Kind != r.Kind || c.Detail != r.Detail:
 			return m // recorded by the recorder
 		case c.Kind == Choice || c.Kind == Selection:
-			run.Fail("call %d is a %s, whose scores are not compared here", i+1, c.Kind)
+			run.Fail("call %d is a %s, but its scores cannot be compared here", i+1, c.Kind)
 		case c.Kind == Hidden || c.Kind == Release && c.Certificate.HiddenSteps() > 0:
 			m.hidden(i, c, r)
 			m.apart = Apart(c.Certificate, c.After, r.After)
@@ -52,7 +52,7 @@ func compare(run *Recorder, stream bool) *moves {
 			if joint := c.Certificate.Sensitivity(); stream {
 				m.largest = math.Sqrt(m.square) / joint
 				if !(m.largest <= 1) {
-					run.Fail("all releases up to call %d together move %.6g, but the certificate allows only %.6g", i+1,
+					run.Fail("releases up to call %d differ by %.6g in total, but the certificate allows only %.6g", i+1,
 						math.Sqrt(m.square), joint)
 				}
 			}
@@ -96,7 +96,7 @@ func (m *moves) hidden(i int, c, r Call) {
 	moved := Apart(c.Certificate, here, there)
 	m.largest = max(m.largest, (moved-e.Contraction*min(m.apart, e.Diameter))/e.Gap)
 	if !(moved <= allowed*(1+1e-12)) {
-		m.run.Fail("before the noise of hidden step %d, the states are %.6g apart; the certificate allows %.6g", i+1,
+		m.run.Fail("hidden step %d: before the noise, the two states differ by %.6g; the certificate allows %.6g", i+1,
 			moved, allowed)
 	}
 }
@@ -114,11 +114,12 @@ func (m *moves) together(p *algorithms.Plan) {
 		}
 	}
 	if mu := math.Sqrt(m.mu2); g.Kind == privacy.ApproxDP && mu > total.Mu()*slack {
-		m.run.Fail("all releases together move by %.6g standard deviations of the noise; %.6g-GDP allows less",
+		m.run.Fail("on the neighbour, the releases together move by %.6g standard deviations of the noise; the "+
+			"plan allows %.6g",
 			mu, total.Mu())
 	}
 	if g.Kind == privacy.PureDP && m.pure > g.Epsilon*slack {
-		m.run.Fail("all releases together move the log-likelihood by up to %.6g, but the guarantee is epsilon = %.6g",
+		m.run.Fail("all releases together cost epsilon %.6g, but the stated epsilon is only %.6g",
 			m.pure, g.Epsilon)
 	}
 }

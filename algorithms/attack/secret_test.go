@@ -130,8 +130,8 @@ func TestReplayCatchesLostSecrets(t *testing.T) {
 		{"half the noise", hiddenBug{half: true}, hidden, "not in the plan"},
 		{"batches", batchBug{}, batches, ""},
 		{"leaked batch", batchBug{leak: true}, batches, "must stay secret"},
-		{"batch used twice", batchBug{reuse: true}, batches, "before each release about a batch"},
-		{"batch of another size", batchBug{smaller: true}, batches, "before each release about a batch"},
+		{"batch used twice", batchBug{reuse: true}, batches, "draw a new batch of the"},
+		{"batch of another size", batchBug{smaller: true}, batches, "draw a new batch of the"},
 		{"wrong divisor", batchBug{divisor: true}, batches, "certified"},
 	} {
 		caught, message := 0, ""

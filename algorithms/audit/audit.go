@@ -177,8 +177,8 @@ func (r *Report) look(c *campaign, alpha float64) {
 			Method: "Gaussian model", Attack: c.scores[0].name, Confidence: 1 - alpha, Runs: r.Runs,
 			// GDPEpsilon is rounded up by a few units in the last place.
 			Epsilon: min(unlimited, account.GDPEpsilon(s.Lower, r.Delta)*(1-1e-9)),
-			Assumes: "scores are normal with equal standard deviations on both data sets, as for one release with " +
-				"Gaussian noise",
+			Assumes: "the scores are normal, with the same standard deviation on both data sets (true for one " +
+				"release with Gaussian noise)",
 		})
 		r.RunsForHalf, r.RunsAtLeast = 0, 0
 		half, each := account.GDPMu(r.Epsilon/2, r.Delta), s.StandardError*math.Sqrt(float64(r.Runs))
@@ -194,7 +194,7 @@ func (r *Report) look(c *campaign, alpha float64) {
 		r.Tightness = &Tightness{"gap/scale", epsilon, standardError, r.Epsilon}
 		r.add(Bound{
 			Method: "scale model", Attack: "sizes of the noise", Epsilon: lower, Confidence: 1 - alpha,
-			Runs: r.Runs, Assumes: "the noise is the claimed noise times one unknown factor",
+			Runs: r.Runs, Assumes: "only the size of the noise may differ from the claim",
 		})
 	}
 	r.Values, r.OffGrid = 0, 0

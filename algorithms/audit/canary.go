@@ -39,15 +39,15 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 	o.Canaries = cmp.Or(o.Canaries, most)
 	o.Guesses = cmp.Or(o.Guesses, max(1, o.Canaries/4))
 	if o.Canaries < 1 || o.Canaries > most || o.Guesses < 1 || o.Guesses > o.Canaries {
-		return nil, fmt.Errorf("audit: got %d canaries and %d guesses; want 1 to min(d, n/2) = %d canaries, and 1 "+
-			"guess or more, up to one per canary", o.Canaries, o.Guesses, most)
+		return nil, fmt.Errorf("audit: there are %d canaries and %d guesses; want M = 1 to %d canaries (min(d, "+
+			"n/2)) and 1 to M guesses", o.Canaries, o.Guesses, most)
 	}
 	if err := fillConfidence(&o.Confidence); err != nil {
 		return nil, err
 	}
 	if _, ok := problem.Loss.(engine.ScoreLoss); !ok {
-		return nil, fmt.Errorf("audit: canaries need a loss of score differences, but %s is not a function of "+
-			"score differences", problem.Loss.Name())
+		return nil, fmt.Errorf("audit: canaries need a loss that is a function of score differences, but loss %s "+
+			"is not", problem.Loss.Name())
 	}
 	signs := canarySigns(o.Canaries, o.Seed)
 	records, err := canaryRecords(problem, signs)
@@ -72,8 +72,8 @@ func Canaries(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, o
 		alpha /= 2
 		r.Bounds = append(r.Bounds, Bound{
 			Method: "one run, GDP", Attack: "signs of the canaries' coordinates", Confidence: 1 - alpha,
-			Epsilon: OneRunGDPEpsilon(g, r.Delta, alpha), Assumes: "the claim is mu-GDP; the bound is for the " +
-				"epsilon of this mu at delta",
+			Epsilon: OneRunGDPEpsilon(g, r.Delta, alpha), Assumes: "the claim is mu-GDP; epsilon follows from the " +
+				"bound on mu",
 		})
 	}
 	r.Bounds = append(r.Bounds, Bound{

@@ -48,8 +48,8 @@ type metricMove struct {
 func FromWorstStart(l engine.MetricLoss, b engine.Bounds, d int, radius float64) (engine.Loss, error) {
 	if c, err := l.Constants(b, radius); err != nil || math.IsInf(c.Smoothness, 0) {
 		if err == nil {
-			err = fmt.Errorf("audit: a worst start needs a smooth loss, and loss %s is not smooth; leave the worst "+
-				"start out", l.Name())
+			err = fmt.Errorf("audit: loss %s is not smooth, but a worst start needs a smooth loss; choose another "+
+				"loss, or leave the worst start out", l.Name())
 		}
 		return nil, err
 	}
@@ -186,5 +186,5 @@ func (m metricMove) targets(n int, b engine.Bounds) ([]Target, error) {
 		}
 	}
 	return []Target{{Data: sides[0], Neighbour: sides[1],
-		Instance: "the start was found by a search; record 0 is replaced"}}, nil
+		Instance: "record 0 is replaced; a search found the start of the model"}}, nil
 }

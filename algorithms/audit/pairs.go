@@ -178,8 +178,8 @@ func (s startSession) UniformBall(dst []float64, _ float64) { copy(dst, s.start)
 func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 	n, count := s.Individuals, s.Pairs
 	if degree >= n || degree > count {
-		return nil, fmt.Errorf("audit: an individual in %d pairs needs more than %d individuals and at least %d "+
-			"pairs; there are %d individuals and %d pairs", degree, degree, degree, n, count)
+		return nil, fmt.Errorf("audit: a star of %d pairs needs more than %d individuals and at least %d pairs; "+
+			"got %d individuals and %d pairs", degree, degree, degree, n, count)
 	}
 	var rest []pairgraph.Pair
 	others := func(from int) {
@@ -212,8 +212,8 @@ func starGraph(s pairs.Spec, degree int) (*pairgraph.Graph, error) {
 		others(1)
 	}
 	if len(rest) < count-degree {
-		return nil, fmt.Errorf("audit: found only %d pairs of %d individuals (at most %d pairs each), want %d; use "+
-			"more individuals or fewer pairs", degree+len(rest), n, degree, count)
+		return nil, fmt.Errorf("audit: found only %d pairs among %d individuals with at most %d pairs each; want "+
+			"%d; use more individuals or fewer pairs", degree+len(rest), n, degree, count)
 	}
 	order := privacy.NewSeededSource(0).Permutation(count)
 	list := make([]pairgraph.Pair, count)
@@ -250,7 +250,8 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 	for _, w := range starts {
 		all = append(all, PairInstance{
 			Graph: g, Sides: [2]PairSide{side(at(1), at(-1), false), side(at(1), at(-1), true)}, Start: startMatrix(s, w),
-			Text: fmt.Sprintf("a star of %d pairs, whose labels are flipped; W = (%.4g, 0, ...)", degree, w),
+			Text: fmt.Sprintf("one individual has %d pairs, whose labels flip; training starts at W = (%.4g, 0, ...)", degree,
+				w),
 		})
 	}
 	if s.Dim < 2 {
@@ -268,8 +269,8 @@ func pairInstances(s pairs.Spec, g *pairgraph.Graph, degree int) (all []PairInst
 		}
 		all = append(all, PairInstance{
 			Graph: g, Sides: [2]PairSide{side(at(long, tilt), at(-1), true), side(at(long, -tilt), at(-1), true)}, Start: start,
-			Text: fmt.Sprintf("a star of %d pairs; one individual's features turn by a small angle; W = (0, %.4g, "+
-				"0, ...)", degree, w),
+			Text: fmt.Sprintf("one individual is in %d pairs; its features turn by a small angle; first row of the "+
+				"start matrix: (0, %.4g, 0, ...)", degree, w),
 		})
 	}
 	return all
@@ -286,7 +287,8 @@ func localInstance(s pairs.Spec, g *pairgraph.Graph, degree int) PairInstance {
 	other := scaled(s, 0)
 	return PairInstance{
 		Graph: g, Sides: [2]PairSide{starSide(s, g, degree, here, other, false), starSide(s, g, degree, there, other, true)},
-		Text: fmt.Sprintf("a star of %d pairs, in which features are reversed and labels are flipped", degree),
+		Text: fmt.Sprintf("one individual is in %d pairs; the labels of these pairs flip; with method input, its "+
+			"features also change sign", degree),
 	}
 }
 

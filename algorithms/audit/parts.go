@@ -16,7 +16,7 @@ import (
 const PartFormat = "dyad-audit-part/1"
 
 // ErrParts is wrapped by errors about parts that do not make up one audit.
-var ErrParts = errors.New("audit: the parts do not make up one audit")
+var ErrParts = errors.New("audit: these parts cannot be merged")
 
 // Part holds some of the runs of an audit. On each data set these are the runs Part-1, Part-1+Parts, Part-1+2
 // Parts and so on, counted from 0. A Part depends only on the target, the options and the numbers Part and
@@ -110,7 +110,7 @@ func Join(ctx context.Context, t Target, o Options, parts ...*Part) (*Report, er
 func (t Target) divided(ctx context.Context, o *Options) (*campaign, [sha256.Size]byte, *Report, error) {
 	var hash [sha256.Size]byte
 	if o.Time != 0 {
-		return nil, hash, nil, errors.New("audit: an audit in parts always makes all its runs; leave the time limit out")
+		return nil, hash, nil, errors.New("audit: an audit in parts takes no time limit; leave the limit out")
 	}
 	r, err := t.prepared(o)
 	if err != nil {

@@ -28,13 +28,13 @@ type Power struct {
 func (p Power) String() string {
 	switch {
 	case p.Move == 0:
-		return fmt.Sprintf("power: the power is unknown until the %d runs on each data set are made", p.Runs)
+		return fmt.Sprintf("power: unknown until all %d runs on each data set are made", p.Runs)
 	case p.RunsForHalf == 0:
-		return fmt.Sprintf("power: the exact vectors differ by %.3g of the certified distance; the number of runs "+
-			"that refutes half of the claim is unknown, or no number is enough", p.Move)
+		return fmt.Sprintf("power: without noise, the releases differ by %.3g times the certified distance; half "+
+			"of the claim cannot be refuted, or the number of runs for this is unknown", p.Move)
 	}
-	return fmt.Sprintf("power: the exact vectors differ by %.3g times the certified distance; about %d runs on "+
-		"each data set would refute a claim of half the size, and this audit makes %d", p.Move, p.RunsForHalf, p.Runs)
+	return fmt.Sprintf("power: without noise, the releases differ by %.3g times the certified distance; about %d "+
+		"runs per data set would refute half of the claim; this audit makes %d", p.Move, p.RunsForHalf, p.Runs)
 }
 
 // mostRuns is larger than the number of runs of any audit.

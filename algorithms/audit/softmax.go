@@ -74,8 +74,8 @@ func worstSoftmax(ctx context.Context, p *pairs.Plan, changed int) (Target, erro
 		}
 		for _, says := range slices.Sorted(maps.Keys(sides)) {
 			t, err := onPairs(p, PairInstance{Graph: g, Sides: [2]PairSide{data, sides[says]},
-				Text: fmt.Sprintf("%d of %d pairs point in the opposite direction, with placement %d of the "+
-					"individuals; neighbour: %s", changed, s.Pairs, place, says)})
+				Text: fmt.Sprintf("%d of %d pairs are reversed, at random places (draw %d); neighbour: %s", changed,
+					s.Pairs, place, says)})
 			if err != nil {
 				return Target{}, err
 			}

@@ -18,7 +18,8 @@ func selectionMove(c attack.Call) (most float64, err error) {
 		for _, m := range run.Seen.Moves() {
 			noise, ok := m.Noise.(privacy.Gaussian)
 			if !ok {
-				return 0, fmt.Errorf("audit: the audit of a selection needs Gaussian noise, but a run has noise of type %T",
+				return 0, fmt.Errorf("audit: a selection can be audited only with Gaussian noise, but a run has "+
+					"noise of type %T",
 					m.Noise)
 			}
 			square += m.By / noise.Sigma * m.By / noise.Sigma

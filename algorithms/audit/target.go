@@ -14,15 +14,15 @@ import (
 	"dyad/privacy/account"
 )
 
-var errMoreReleases = errors.New("audit: the algorithm releases more on one data set than on its neighbour")
+var errMoreReleases = errors.New("audit: a run made no release")
 
 // errMoreTold is the error for a replayed run whose releases are equal but whose result differs on the neighbour.
-var errMoreTold = errors.New("audit: equal releases lead to different results on the two data sets")
+var errMoreTold = errors.New("audit: the releases are equal, but the results on the two data sets differ")
 
 // errJoint is the error for a plan whose releases share one sensitivity. Each release may move by the whole
 // sensitivity, and all releases together move by at most the sensitivity.
-var errJoint = errors.New("audit: a row of the plan has one certificate for several releases; set " +
-	"Program.Certificate and leave Program.Rows empty")
+var errJoint = errors.New("audit: one certificate covers several releases; set Program.Certificate, and leave " +
+	"Program.Rows empty")
 
 // Target is the object of an attack: a plan and two data sets of its shape that differ in one record.
 type Target struct {
@@ -94,8 +94,8 @@ func (t Target) problem() engine.Problem {
 func (t Target) check() error {
 	if t.Program == nil && (t.Stream == nil && (t.Plan == nil || t.Algorithm == nil) || t.Data == nil ||
 		t.Neighbour == nil) {
-		return errors.New("audit: incomplete target; set Program, or set Data, Neighbour and either Stream or " +
-			"Algorithm and Plan")
+		return errors.New("audit: incomplete target; set Program; or set Data, Neighbour and Stream; or set Data, " +
+			"Neighbour, Algorithm and Plan")
 	}
 	c := t.claim()
 	local := t.Program != nil && (t.Program.Draw != nil || t.Program.Rows != nil) // which need no noise
@@ -212,7 +212,7 @@ func (t Target) coupled() (float64, error) {
 	}
 	e, ok := t.Plan.Noise().Event(t.Plan.Certificate()).(account.ConvergentEvent)
 	if !ok {
-		return 0, fmt.Errorf("audit: %s has hidden steps, but its noise has no event for hidden steps", t.Plan.Algorithm)
+		return 0, fmt.Errorf("audit: %s has hidden steps, but they cannot be audited with its noise", t.Plan.Algorithm)
 	}
 	return min(e.Gap*float64(e.Steps), e.Contraction*e.Diameter+e.Gap), nil
 }

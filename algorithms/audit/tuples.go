@@ -63,8 +63,8 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 			for _, place := range []float64{-1, 0, 0.5, 0.9} {
 				data, neighbour := at.data.Clone(), at.neighbour.Clone()
 				data.X[at.victim*s.Dim], neighbour.X[at.victim*s.Dim] = place*s.Bound, place*s.Bound
-				if err := add(fmt.Sprintf("record %d is at %.3g times the norm bound and changes its class; all "+
-					"other records are at the bound, in classes %s",
+				if err := add(fmt.Sprintf("record %d lies at %.3g R and changes its class; the others lie at R and "+
+					"have classes %s (R = norm bound)",
 					at.victim, place, at.classes), data, neighbour, nil); err != nil {
 					return Target{}, err
 				}
@@ -74,8 +74,8 @@ func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 		for _, w := range tupleStarts(s) {
 			start := make([]float64, s.Rows*s.Dim)
 			start[0] = w
-			if err := add(fmt.Sprintf("the class of record %d is changed; the other records are of classes %s; W = "+
-				"(%.3g, 0, ...)", at.victim,
+			if err := add(fmt.Sprintf("record %d changes its class; the others have classes %s; the matrix W "+
+				"starts at (%.3g, 0, ...)", at.victim,
 				at.classes, w), at.data, at.neighbour, start); err != nil {
 				return Target{}, err
 			}

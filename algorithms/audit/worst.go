@@ -80,8 +80,8 @@ func worst(ctx context.Context, t Target, indices []int, seed uint64) (Target, e
 			c.Choose, len(c.Products))
 	} else if c.Choose > 0 {
 		if m := t.Plan.Moments(); m.NoPairs != "" {
-			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s; more records (-n) or a larger epsilon "+
-				"allow a choice", m.NoPairs)
+			return Target{}, fmt.Errorf("audit: the plan chooses no pairs: %s; use more records (-n) or a larger "+
+				"epsilon", m.NoPairs)
 		}
 		// the choice comes after other releases
 		groups = [][]Target{targets, nil, targetsOf(attack.PairNeighbours(n, d, b))}
@@ -191,8 +191,8 @@ func worstMoments(m *algorithms.MomentsPlan, n, d int, b engine.Bounds) (Target,
 		x[1] += b.FeatureNorm * math.Sqrt(1-cos*cos)
 	}
 	neighbour, err := engine.AdoptRecords(x, y, d, b)
-	return Target{Data: data, Neighbour: neighbour, Instance: "moments; the neighbour rotates record 0 by the " +
-		"worst angle"}, err
+	return Target{Data: data, Neighbour: neighbour, Instance: "moments: in the neighbouring data set, record 0 is " +
+		"rotated by the worst angle"}, err
 }
 
 // searchReleases is the number of releases of a run by which the search compares data sets of one kind.

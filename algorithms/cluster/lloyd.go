@@ -25,8 +25,8 @@ func (p *Plan) Job(rows func(context.Context) ([]float64, error)) algorithms.Job
 				return nil, err
 			}
 			if len(mapped) != p.Options.Records*p.Options.Dim {
-				return nil, fmt.Errorf("cluster: the records have %d coordinates together, but the plan has %d "+
-					"records of %d coordinates", len(mapped), p.Options.Records, p.Options.Dim)
+				return nil, fmt.Errorf("cluster: the records have %d numbers, but the plan needs %d records of %d "+
+					"numbers", len(mapped), p.Options.Records, p.Options.Dim)
 			}
 			return p.run(ctx, mapped, s, t)
 		},
@@ -44,8 +44,8 @@ type Clusters struct {
 func (p *Plan) Read(weights []float64) (Clusters, error) {
 	k, r := p.Options.Clusters, p.Options.Dim
 	if len(weights) != k*(1+r)+1 || !(weights[0] >= 1) {
-		return Clusters{}, fmt.Errorf("cluster: these %d numbers are not the result of a plan of %d clusters with %d "+
-			"coordinates each", len(weights), k, r)
+		return Clusters{}, fmt.Errorf("cluster: the %d numbers do not fit a plan of %d clusters with %d coordinates",
+			len(weights), k, r)
 	}
 	c := Clusters{CountNoise: p.CountNoise / math.Sqrt(weights[0]), Counts: slices.Clone(weights[1:][:k])}
 	for j := range k {

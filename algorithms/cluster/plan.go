@@ -91,10 +91,11 @@ func New(o Options) (*Plan, error) {
 	}
 	g := unit.Guarantee(fmt.Sprintf("numbers and sums of the records of %d clusters, %d times, with %s noise", o.Clusters,
 		o.Rounds, rows[0].Noise.Name()),
-		c.Derivation()+"; earlier releases define the clusters of each round, so the rounds compose "+
+		c.Derivation()+"; the rounds compose: the clusters of each round follow from earlier releases "+
 			"(docs/theory.md#cluster-sums)",
-		fmt.Sprintf("public: n = %d, k = %d, the radius %.6g, the schema and all options", o.Records, o.Clusters, o.Radius),
-		"the map of the records is public, or its privacy cost is charged to the same data id")
+		fmt.Sprintf("public: n = %d records, k = %d clusters, the radius %.6g, the schema and all options", o.Records,
+			o.Clusters, o.Radius),
+		"the map of the records is public, or was charged to the same data id")
 	if o.Individuals != "" {
 		g.Assumptions = append(g.Assumptions, o.Individuals)
 	}
@@ -127,7 +128,7 @@ func (o Options) validate() error {
 	case o.Clusters < 1 || o.Clusters > maxClusters:
 		return bad("%d clusters, want 1 to %d", o.Clusters, maxClusters)
 	case o.Dim < 1 || o.Dim > maxDim:
-		return bad("mapped records have %d dimensions, want 1 to %d; map the records by a metric with fewer rows",
+		return bad("mapped records have %d dimensions, want 1 to %d; use a metric with fewer dimensions",
 			o.Dim, maxDim)
 	case o.Rounds < 1 || o.Rounds > maxRounds:
 		return bad("%d rounds, want 1 to %d", o.Rounds, maxRounds)
@@ -154,8 +155,8 @@ func (p *Plan) remedy() string {
 	if epsilon <= 10 {
 		enough += fmt.Sprintf(", or epsilon = %.2g", epsilon)
 	}
-	return fmt.Sprintf("the noise of a centre of n/k = %.3g records is %.2g times the radius; use %s to lower the "+
-		"noise to %g times the radius, or use fewer clusters, rounds or dimensions, or a smaller radius that fits the data",
+	return fmt.Sprintf("the noise of a centre of n/k = %.3g records is %.2g radii; use %s for %g radii, or use "+
+		"fewer clusters",
 		float64(o.Records)/float64(o.Clusters), p.CentreNoise, enough, swamped)
 }
 
@@ -164,19 +165,19 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	f.Line("clusters", "k = %d clusters of n = %d records; the mapped records have %d dimensions and norm at most "+
 		"%.6g",
 		f.Add("clusters", o.Clusters), f.Add("records", o.Records), f.Add("dimensions", o.Dim), f.Add("radius", o.Radius))
-	f.Line("rounds", "%d; each releases the size and sum of every cluster (%d numbers in the last); the first "+
-		"centres come from public seed %d",
+	f.Line("rounds", "%d; each round releases the size and sum of every cluster (%d numbers in the last); public "+
+		"seed %d draws the first centres",
 		f.Add("rounds", o.Rounds), f.Add("coordinates", o.Clusters*(1+o.Dim)), f.Add("start_seed", o.Seed))
 	if p.Seeds > 0 {
-		f.Line("", "the first %d rounds use %d centres; then k-means of the released centres reduces them to %d",
+		f.Line("", "the first %d rounds have %d centres; k-means then merges these to %d",
 			o.Rounds/2, f.Add("seeds", p.Seeds), o.Clusters)
 	}
 	f.Line("noise", "%s in units of 2^-26 of the radius, exact; sensitivity %.6g%s", f.Add("noise", p.Noise().String()),
 		f.Add("sensitivity", p.Certificate().Sensitivity()), f.NoiseMultiplier(p.Noise(), p.Certificate()))
-	f.Line("", "the number of records of a cluster gets noise of standard deviation %.3g in each round; a cluster has "+
-		"n/k = %.3g records on average",
+	f.Line("", "each round adds noise of standard deviation %.3g to each cluster size; the mean size is %.3g "+
+		"records (n/k)",
 		f.Add("count_noise", p.CountNoise), f.Add("expected_count", float64(o.Records)/float64(o.Clusters)))
-	f.Line("", "a centre of n/k records gets root mean square noise of at most %.3g of the radius per round; the "+
-		"second half of the rounds is averaged", f.Add("centre_noise", p.CentreNoise))
+	f.Line("", "a round's noise moves a centre of n/k records by at most %.3g radii (root mean square); the last "+
+		"half of the rounds is averaged", f.Add("centre_noise", p.CentreNoise))
 	return f
 }

@@ -92,8 +92,8 @@ func New(o Options) (*Plan, error) {
 	var rows algorithms.Releases
 	delta, objective := o.Held.Delta, fmt.Sprintf("curve of %d records, %d to train", o.Records, o.Training)
 	unit, pr := o.Provenance.Records(0), o.Runs[0].Training.Spec.Kernel.Problem()
-	rests := []string{fmt.Sprintf("public: n = %d, %d of them to train, d = %d, the seed of the splits, the schema and "+
-		"all options", o.Records, o.Training, pr.D)}
+	rests := []string{fmt.Sprintf("public: n = %d records, %d of them for training, d = %d features, the seed of "+
+		"the splits, the schema and all options", o.Records, o.Training, pr.D)}
 	for i, r := range o.Runs {
 		name := fmt.Sprintf("run %d", i+1)
 		rows = slices.Concat(rows, r.Training.Releases.Of(name), out.held.Releases.Of(name))
@@ -107,12 +107,11 @@ func New(o Options) (*Plan, error) {
 		}
 	}
 	rests = append(rests, fmt.Sprintf("public: norm bound R = %g, label bound %g and every radius; every row was "+
-		"projected to R", pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs))
+		"clipped to norm R", pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs))
 	out.Plan = algorithms.Plan{Algorithm: "curve", Mode: algorithms.Certified, Objective: objective}
 	g := unit.Guarantee(fmt.Sprintf("figures of %d models on records that they did not learn from, with noise; the "+
 		"models, also with noise, count as released", len(o.Runs)),
-		"the costs of all trainings and evaluations add up, because each certificate holds whatever the earlier "+
-			"releases were (docs/theory.md#composition)", rests...)
+		"the costs of all trainings and evaluations add up (docs/theory.md#composition)", rests...)
 	err = out.Promise(privacy.Budget{Delta: delta}, o.Records, o.Provenance, g, rows)
 	f := &out.Facts
 	f.Line("curve", "%d runs on n = %d records: %d for training, %d held out, in %d public splits",
@@ -178,7 +177,7 @@ func (c *Plan) Rows(released []float64, confidence float64) ([]Row, error) {
 	for _, r := range c.Options.Runs {
 		k := c.held.Numbers()
 		if len(released) < k {
-			return nil, errors.New("curve: there are too few released numbers for the runs of the plan")
+			return nil, errors.New("curve: some runs of the plan have too few released numbers")
 		}
 		f, err := c.held.Figures(released[:k], confidence)
 		if err != nil {

@@ -91,7 +91,7 @@ func TestPrivateCurveChargesEveryRelease(t *testing.T) {
 	if mu := math.Sqrt(square); len(c.Options.Runs) != 8 || math.Abs(c.Guarantee.Mu/mu-1) > 1e-6 {
 		t.Errorf("%d runs of %.6g-GDP, together charged as %.6g", len(c.Options.Runs), mu, c.Guarantee.Mu)
 	}
-	for _, want := range []string{"constants of loss", "its privacy cost is charged", "norm bound"} {
+	for _, want := range []string{"constants of loss", "or was charged to the same data id", "norm bound"} {
 		must.Contain(t, strings.Join(c.Guarantee.Assumptions, "; "), want)
 	}
 	once := slices.Compact(slices.Sorted(slices.Values(c.Guarantee.Assumptions)))

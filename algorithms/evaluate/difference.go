@@ -49,7 +49,8 @@ func (o Options) validateCompared() error {
 			": two models cannot be compared on persons with several rows; evaluate each model alone (two charges)")
 	}
 	if o.Records > mostCompared {
-		return algorithms.Refused("evaluation", ": there are %d records, but two models are compared on at most 2^25 records",
+		return algorithms.Refused("evaluation", ": %d records are too many; two models are compared on at most "+
+			"2^25 records",
 			o.Records)
 	}
 	return nil
@@ -59,8 +60,8 @@ func (o Options) validateCompared() error {
 func (p *Plan) differenceFact(f *algorithms.Facts) {
 	n := float64(p.Options.Records)
 	noise := 2 * p.Releases.Find(differenceName).Deviation() / (n * n)
-	f.Line("", "noise of the AUC difference: standard deviation at least %.3g; 95 %% interval: difference +- %.2g "+
-		"or wider",
+	f.Line("", "the noise of the AUC difference has standard deviation %.3g or more; its 95 %% interval is at "+
+		"least +- %.2g",
 		f.Add("auc_difference_noise_balanced", noise), 1.96*noise)
 }
 

@@ -166,16 +166,16 @@ func TestClassifiersAreCounted(t *testing.T) {
 func TestPlansThatAreRefused(t *testing.T) {
 	good := evaluate.Options{Records: 100, Budget: privacy.Budget{Epsilon: 1, Delta: 1e-6}, ScoreBound: 1}
 	for want, change := range map[string]func(*evaluate.Options){
-		"1 records":      func(o *evaluate.Options) { o.Records = 1 },
-		"from 2 to 2^26": func(o *evaluate.Options) { o.Records = 1<<26 + 1 },
-		"epsilon":        func(o *evaluate.Options) { o.Budget.Epsilon = math.NaN() },
-		"bound":          func(o *evaluate.Options) { o.ScoreBound = 0 },
-		"increase":       func(o *evaluate.Options) { o.Thresholds = []float64{1, 1} },
-		"finite":         func(o *evaluate.Options) { o.At = []float64{math.Inf(1)} },
-		"twice":          func(o *evaluate.Options) { o.Thresholds, o.At = []float64{0, 1}, []float64{1} },
-		"range":          func(o *evaluate.Options) { o.Loss = &evaluate.ClampedLoss{Phi: math.Exp} },
-		"no scores":      func(o *evaluate.Options) { o.Classifiers, o.At = []string{"a"}, []float64{0} },
-		"at most 1000":   func(o *evaluate.Options) { o.Thresholds = make([]float64, 1001) },
+		"1 records":       func(o *evaluate.Options) { o.Records = 1 },
+		"from 2 to 2^26":  func(o *evaluate.Options) { o.Records = 1<<26 + 1 },
+		"epsilon":         func(o *evaluate.Options) { o.Budget.Epsilon = math.NaN() },
+		"bound":           func(o *evaluate.Options) { o.ScoreBound = 0 },
+		"increase":        func(o *evaluate.Options) { o.Thresholds = []float64{1, 1} },
+		"between -2^1000": func(o *evaluate.Options) { o.At = []float64{math.Inf(1)} },
+		"twice":           func(o *evaluate.Options) { o.Thresholds, o.At = []float64{0, 1}, []float64{1} },
+		"range":           func(o *evaluate.Options) { o.Loss = &evaluate.ClampedLoss{Phi: math.Exp} },
+		"no scores":       func(o *evaluate.Options) { o.Classifiers, o.At = []string{"a"}, []float64{0} },
+		"at most 1000":    func(o *evaluate.Options) { o.Thresholds = make([]float64, 1001) },
 	} {
 		o := good
 		change(&o)

@@ -75,7 +75,7 @@ const (
 func (p *Plan) Figures(released []float64, confidence float64) (*Figures, error) {
 	want := p.Numbers()
 	if len(released) != want || !(confidence > 0 && confidence < 1) {
-		return nil, fmt.Errorf("evaluate: there are %d released numbers and the confidence is %v; want %d numbers and a "+
+		return nil, fmt.Errorf("evaluate: got %d released numbers and confidence %v; want %d numbers and a "+
 			"confidence between 0 and 1", len(released), confidence, want)
 	}
 	for _, v := range released {

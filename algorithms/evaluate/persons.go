@@ -34,12 +34,13 @@ func (d Data) count(o Options) (rows int, err error) {
 	n := o.Records
 	if o.PersonRows == 0 {
 		if d.First != nil {
-			return 0, errors.New("evaluate: the data have persons (Data.First), but the plan counts rows")
+			return 0, errors.New("evaluate: Data.First gives persons, but the plan counts rows; set " +
+				"Options.PersonRows")
 		}
 		return n, nil
 	}
 	if len(d.First) != n+1 || d.First[0] != 0 {
-		return 0, fmt.Errorf("evaluate: Data.First does not fit a plan of %d persons", n)
+		return 0, fmt.Errorf("evaluate: Data.First must begin with 0 and have one entry more than the %d persons", n)
 	}
 	for k, from := range d.First[:n] {
 		if m := d.First[k+1] - from; m < 1 || m > o.PersonRows {
@@ -52,7 +53,7 @@ func (d Data) count(o Options) (rows int, err error) {
 // checkScores returns an error unless each row has a score and a class.
 func (d Data) checkScores(o Options) (rows int, err error) {
 	if rows, err = d.count(o); err == nil && (len(d.Scores) != rows || len(d.Positive) != rows) {
-		err = fmt.Errorf("evaluate: the numbers of scores and classes do not fit a plan of %d %s", o.Records, o.size().Unit())
+		err = fmt.Errorf("evaluate: each row of the %d %s needs one score and one class", o.Records, o.size().Unit())
 	}
 	return rows, err
 }

@@ -145,14 +145,13 @@ func New(o Options) (*Plan, error) {
 	}
 	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Objective: o.objective()}
 	released, why := rows.Told()
-	composed := "; budget shares are fixed beforehand and each certificate holds given the earlier releases, so " +
-		"the releases compose (docs/theory.md#evaluation-budget)"
+	composed := "; the budget shares are fixed beforehand, so the releases compose (docs/theory.md#evaluation-budget)"
 	if o.PersonRows > 0 {
-		composed += "; a person contributes the mean over its rows, and this mean is at most what a single row can " +
-			"contribute (docs/theory.md#person-figures)"
+		composed += "; a person counts as the mean over its rows, so no person counts more than one row " +
+			"(docs/theory.md#person-figures)"
 	}
 	g := o.Provenance.Records(o.PersonRows).Guarantee(released+", with "+rows[0].Noise.Name()+" noise", why+composed,
-		o.Public(), "the model is public, or its privacy cost is charged to the same data id")
+		o.Public(), "the model is public, or was charged to the same data id")
 	if err := p.Promise(o.Budget, o.Records, o.Provenance, g, rows); err != nil {
 		return nil, err
 	}
@@ -183,13 +182,13 @@ func (o Options) validate() error {
 		return bad("the bound of scores is %v, want a positive number of at most 2^1000", o.ScoreBound)
 	}
 	if len(o.Thresholds)+len(o.At) > maxThresholds {
-		return bad("there are %d thresholds, want at most %d, because the noise of a figure grows with the number "+
-			"of thresholds", len(o.Thresholds)+len(o.At), maxThresholds)
+		return bad("there are %d thresholds, want at most %d; more thresholds mean more noise",
+			len(o.Thresholds)+len(o.At), maxThresholds)
 	}
 	for _, list := range [][]float64{o.Thresholds, o.At} {
 		for i, t := range list {
 			if !(math.Abs(t) <= largestScore) || i > 0 && t <= list[i-1] {
-				return bad("thresholds must be finite, at most 2^1000 in magnitude, and increase")
+				return bad("thresholds must increase and lie between -2^1000 and 2^1000")
 			}
 		}
 	}
@@ -226,8 +225,8 @@ func cellsRule(n int, b privacy.Budget) int {
 // Public returns the assumption of the guarantee about the numbers that it treats as public.
 func (o Options) Public() string {
 	if len(o.Classifiers) > 0 {
-		return fmt.Sprintf("public: n = %d, the classifiers (%s), all records that a classifier contains, the "+
-			"schema and all options", o.Records, strings.Join(o.Classifiers, ", "))
+		return fmt.Sprintf("public: n = %d, the classifiers (%s) and the records in them, the schema and all options",
+			o.Records, strings.Join(o.Classifiers, ", "))
 	}
 	if o.Compared != "" {
 		return fmt.Sprintf("public: n = %d, the schemas and all options", o.Records)

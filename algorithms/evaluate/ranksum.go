@@ -28,11 +28,10 @@ func (z Size) Problem() string {
 	case z.Records < 2 || z.Records > maxRecords:
 		return fmt.Sprintf("%d %s, want from 2 to 2^26", z.Records, z.Unit())
 	case z.PersonRows < 0:
-		return fmt.Sprintf("the largest number of rows of a person is %d; want at least 1, or 0 if each row is a "+
-			"record", z.PersonRows)
+		return fmt.Sprintf("the maximum number of rows per person is %d; want at least 1, or 0 without persons", z.PersonRows)
 	case z.PersonRows > math.MaxInt32/z.Records:
-		return fmt.Sprintf("%d persons with up to %d rows each could have 2^31 rows or more; declare a smaller cap "+
-			"(max_rows_per_person)", z.Records, z.PersonRows)
+		return fmt.Sprintf("%d persons with up to %d rows each could have 2^31 rows or more; lower "+
+			"max_rows_per_person", z.Records, z.PersonRows)
 	}
 	return ""
 }
@@ -40,7 +39,7 @@ func (z Size) Problem() string {
 // Tell adds the fact about the rows of persons.
 func (z Size) Tell(f *algorithms.Facts) {
 	if rows := f.AddSome("max_rows_per_person", z.PersonRows); rows != 0 {
-		f.Line("persons", "up to %d rows each, weighted as one record; rows of one person form no pairs", rows)
+		f.Line("persons", "up to %d rows each; each person counts as one record; rows of one person form no pairs", rows)
 	}
 }
 

@@ -30,7 +30,7 @@ func (d Data) fits(p *Plan) error {
 	if len(p.Options.Classifiers) == 0 {
 		rows, err := d.checkScores(p.Options)
 		if err == nil && p.Options.Compared != "" && len(d.Other) != rows {
-			err = fmt.Errorf("evaluate: the number of scores of the other model does not fit a plan of %d records",
+			err = fmt.Errorf("evaluate: the other model has too few or too many scores for a plan of %d records",
 				p.Options.Records)
 		}
 		return err
@@ -45,7 +45,7 @@ func (d Data) fits(p *Plan) error {
 	}
 	for _, of := range d.Correct {
 		if len(of) != rows {
-			return fmt.Errorf("evaluate: the number of rows of a classifier does not fit a plan of %d %s",
+			return fmt.Errorf("evaluate: a classifier has too few or too many rows for %d %s",
 				p.Options.Records, p.Options.size().Unit())
 		}
 	}

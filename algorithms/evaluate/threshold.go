@@ -61,8 +61,8 @@ func (f *Figures) Threshold(a Aim) (*Chosen, error) {
 		return nil, err
 	}
 	if len(f.Points) == 0 || f.Records < 1 {
-		return nil, fmt.Errorf("evaluate: these figures have no operating points; only an evaluation of scores of " +
-			"two classes has them")
+		return nil, fmt.Errorf("evaluate: these figures have no operating points; evaluate a model of scores on " +
+			"two classes")
 	}
 	c := &Chosen{Aim: a, Reached: a.AtLeast == 0, Never: min(max(1-f.Positives/float64(f.Records), 0), 1)}
 	best, first := 0.0, true

@@ -47,12 +47,12 @@ func (p *Protocol) fillNetwork() error {
 	case p.Method == PrestigePrinted:
 		return errPrintedNetwork
 	case p.Radius != 0 || p.L2 != 0:
-		return fmt.Errorf("a network takes no radius and no L2 weight, but %v and %v are given; leave both out",
+		return fmt.Errorf("a network takes no radius (%v) and no L2 weight (%v); leave both out",
 			p.Radius, p.L2)
 	case n.Hidden < 1 || n.Hidden > maxParameters || p.Dim < 1 || p.Dim > maxParameters ||
 		n.Hidden*(p.Dim+2) > maxParameters:
-		return fmt.Errorf("a network with %d hidden units and %d features is empty or too large; want at least 1 of each and at most %d "+
-			"parameters", n.Hidden, p.Dim, maxParameters)
+		return fmt.Errorf("a network with %d hidden units and %d features is empty or too large; use at least 1 of "+
+			"each, and at most %d parameters", n.Hidden, p.Dim, maxParameters)
 	}
 	p.Network = &n
 	return inRanges([]ranged{
@@ -161,8 +161,8 @@ func (p *Plan) EnoughUsers() float64 { return p.usersFor(enoughShare) }
 func (p *Plan) checkUsers() error {
 	if least := p.SmallestUsers(); float64(p.Users) < least {
 		return fmt.Errorf("%d users are too few for %d parameters at epsilon %g in %d epochs; use at least %.0f "+
-			"users (with %.0f users, the noise of the mean message is at most %g of the largest gradient), fewer "+
-			"parameters or a larger epsilon", p.Users,
+			"users, fewer parameters or a larger epsilon; with %.0f users, the noise is below %g of the largest "+
+			"gradient", p.Users,
 			p.Parameters, p.Epsilon, p.Epochs, least, p.EnoughUsers(), enoughShare)
 	}
 	return nil

@@ -294,8 +294,8 @@ func (p *Plan) StepSize(t int64) float64 {
 func KWIKEpochs(ratio, radius, delta float64) (int, error) {
 	epochs := math.Ceil(ratio / radius * math.Log(1/delta))
 	if !(ratio > 0 && radius > 0 && delta > 0 && delta < 1 && epochs <= MaxEpochs) {
-		return 0, fmt.Errorf("%w: the KWIK bound has ratio %v, radius %v and delta %v; want positive numbers, a delta below "+
-			"1 and at most %d epochs", ErrProtocol, ratio, radius, delta, MaxEpochs)
+		return 0, fmt.Errorf("%w: ratio %v, radius %v and delta %v give no KWIK bound of at most %d epochs; want "+
+			"positive values, and delta below 1", ErrProtocol, ratio, radius, delta, MaxEpochs)
 	}
 	return max(1, int(epochs)), nil
 }

@@ -58,7 +58,7 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	} else {
 		f.Add("schedule", "rate sqrt(batch)/(B sqrt t)")
 	}
-	f.Line("schedule", "step sizes %.6g/sqrt t; each step averages %d messages", p.StepSize(1), p.Batch)
+	f.Line("schedule", "step t has size %.6g/sqrt(t) and averages %d messages", p.StepSize(1), p.Batch)
 	if p.Gradual() {
 		margins := fmt.Sprintf("margins of at least %.4g in the first epoch", p.ThresholdAt(1))
 		if p.Epochs > 2 {
@@ -71,9 +71,9 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 	}
 	switch g.Kind {
 	case privacy.LocalDP:
-		f.Line("epsilon", "%.6g in one visit, and %s for a user in total", p.Epsilon, privacy.FormatUp(g.Epsilon))
+		f.Line("epsilon", "%.6g per visit, %s per user in total", p.Epsilon, privacy.FormatUp(g.Epsilon))
 	case privacy.LabelLDP:
-		f.Line("epsilon", "%.6g; each user sends a single answer", p.Epsilon)
+		f.Line("epsilon", "%.6g; each user answers only once", p.Epsilon)
 	}
 	return f
 }
@@ -81,14 +81,15 @@ func (p *Plan) facts(g privacy.Guarantee) (f algorithms.Facts) {
 // networkFacts adds the facts of a network instead of radius and lambda.
 func (p *Plan) networkFacts(f *algorithms.Facts, phi string) {
 	n := p.Network
-	f.Line("model", "%s with %d parameters, started from seed %d with gain %g; every layer stays within its ball",
+	f.Line("model", "%s with %d parameters; start: seed %d and gain %g; the weights of each layer stay within a ball",
 		f.Add("network", p.NetworkName()), f.Add("parameters", p.Parameters), f.Add("network_seed", n.Seed),
 		f.Add("gain", n.Gain))
-	f.Line("loss", "%s, u = y (f(x) + b), b = %g; gradients are clipped to norm C = %.6g", phi, p.Bias,
+	f.Line("loss", "%s with u = y (f(x) + b): label y, network f, bias b = %g; gradients are clipped to norm C = %.6g",
+		phi, p.Bias,
 		f.Add("clip", n.Clip))
 	if least := p.SmallestUsers(); least > 0 {
-		f.Line("users needed", "at least %.0f; from %.0f on, the noise of the mean message is below %g of the "+
-			"largest gradient", f.Add("smallest_users", least),
+		f.Line("users needed", "at least %.0f; with %.0f users, the mean message has noise below %g of the largest "+
+			"gradient", f.Add("smallest_users", least),
 			f.Add("enough_users", p.EnoughUsers()), enoughShare)
 	}
 }

@@ -7,12 +7,12 @@ import (
 )
 
 var (
-	errPersons   = errors.New("local: a user has one record; choose one row for each person (Records.Subset)")
-	errShape     = errors.New("local: a record or model has another number of features than the plan")
+	errPersons   = errors.New("local: each user must have one record; choose one row per person with Records.Subset")
+	errShape     = errors.New("local: a record or model does not have the plan's number of features")
 	errLabel     = errors.New("local: a label is neither -1 nor 1")
 	errLabelOnly = errors.New("local: method prestige-label sends labels, not gradients; use Client.Label and Plan.Learn")
 	errState     = errors.New("local: the published model or epoch does not fit the plan; no message is sent")
-	errMessage   = errors.New("local: a message has no private sample, or has a sample that no user can have sent")
+	errMessage   = errors.New("local: the private sample of a message is missing or invalid")
 )
 
 // State is the state that the server publishes. It is a function of messages.
@@ -73,7 +73,8 @@ func (p *Plan) Apply(st *State, batch []Message) error {
 	}
 	inEpoch := st.Visits - int64(st.Epoch-1)*int64(p.Users)
 	if len(batch) == 0 || len(batch) > p.Batch || inEpoch+int64(len(batch)) > int64(p.Users) {
-		return fmt.Errorf("local: got %d messages at visit %d of %d; want 1 to %d, and at most one per visit left",
+		return fmt.Errorf("local: got %d messages after %d of %d visits; give 1 to %d messages, and at most one "+
+			"per remaining visit",
 			len(batch), inEpoch, p.Users, p.Batch)
 	}
 	g := st.scratch(p.Parameters)
@@ -208,13 +209,13 @@ func (p *Plan) Validate(st *State) error {
 	low, high := int64(st.Epoch-1)*int64(p.Users), int64(st.Epoch)*int64(p.Users)
 	if st.Epoch < 1 || st.Epoch > p.Epochs+1 || st.Visits < low || st.Visits >= high || st.Updates < 0 ||
 		st.Updates > st.Visits || p.Done(st) && st.Visits != low {
-		return fmt.Errorf("local: the state (epoch %d, %d visits, %d updates) does not fit a plan of %d epochs and "+
-			"%d users", st.Epoch,
+		return fmt.Errorf("local: the state (epoch %d, %d visits, %d updates) is impossible in a plan of %d epochs "+
+			"with %d users", st.Epoch,
 			st.Visits, st.Updates, p.Epochs, p.Users)
 	}
 	for i := range st.W {
 		if math.IsNaN(st.W[i]-st.W[i]) || math.IsNaN(st.Sum[i]-st.Sum[i]) {
-			return errors.New("local: the model of a state is not finite")
+			return errors.New("local: a state has a weight or a sum that is not finite")
 		}
 	}
 	return nil

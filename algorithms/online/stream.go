@@ -92,8 +92,7 @@ func Open(plan *algorithms.Plan, o Options) (*Stream, error) {
 		return nil, algorithms.ErrUnsound
 	}
 	if !o.Public && o.Ledger == nil {
-		return nil, errors.New("online: a stream of private records needs Options.Ledger; if the records are public, " +
-			"set Options.Public")
+		return nil, errors.New("online: private records need Options.Ledger; for public records, set Options.Public")
 	}
 	state, err := durable.Own(o.State)
 	if err != nil {

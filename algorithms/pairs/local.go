@@ -36,8 +36,8 @@ func (p *Plan) local() error {
 	}
 	labels := account.Repeat(account.PureEvent{Epsilon: flip.Epsilon}, flips)
 	g := s.unit().Guarantee("", "",
-		fmt.Sprintf("public: %d individuals, %d pairs and their members, d = %d, kappa = %d, loss %s with its "+
-			"parameters, and all options", s.Individuals, s.Pairs, s.Dim, s.Kappa, s.Loss.Name()),
+		fmt.Sprintf("public: %d individuals, who belongs to which of the %d pairs, d = %d features, kappa = %d, "+
+			"loss %s, its parameters and all options", s.Individuals, s.Pairs, s.Dim, s.Kappa, s.Loss.Name()),
 		identity(s.Identity), "kappa was fixed without looking at private pairs")
 	each := fmt.Sprintf("each of %d labels is flipped with probability 1/(1 + e^%.6g)", flips, flip.Epsilon)
 	if s.Method == Input {
@@ -46,14 +46,15 @@ func (p *Plan) local() error {
 		g.Kind = privacy.LocalDP
 		g.Released = "all features with Laplace noise and all labels after a coin flip, and with them every model " +
 			"trained on them"
-		g.Derivation = fmt.Sprintf("features: %.6g, by Laplace noise of scale 2 R/epsilon_x = %.6g on %d "+
-			"coordinates, with L1 norm at most R = %.6g; labels: %.6g, %s (docs/theory.md#perturbed-records)",
+		g.Derivation = fmt.Sprintf("the features cost epsilon_x = %.6g: Laplace noise of scale 2 R/epsilon_x = "+
+			"%.6g on %d coordinates, where R = %.6g bounds the L1 norm; the labels cost epsilon %.6g: %s "+
+			"(docs/theory.md#perturbed-records)",
 			vector.Epsilon, vector.Laplace().Scale, s.Dim, s.Bound, float64(flips)*flip.Epsilon, each)
 	} else {
 		p.Releases = algorithms.Releases{{Name: "labels", Coordinates: flips, Cost: labels}}
 		g.Kind = privacy.LabelLDP
 		g.Released = "all features in clear, all labels after a coin flip, and with them every model trained on them"
-		g.Derivation = each + ", and the group's losses add up (docs/theory.md#perturbed-records)"
+		g.Derivation = each + "; epsilon adds up over the labels of a group (docs/theory.md#perturbed-records)"
 	}
 	s.Qualify(&g)
 	g.Epsilon = s.Budget.Epsilon // the parts were rounded down

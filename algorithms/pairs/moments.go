@@ -115,8 +115,8 @@ func (p *Plan) momentFacts(f *algorithms.Facts) {
 		f.Add("coordinates", 1+2*s.second()), f.Add("clip", s.Clip))
 	if p.Noise() != nil {
 		norm := p.Noise().NoiseNorm(1 + 2*s.second())
-		f.Line("noise", "%s in units of the squared clip, sampled exactly; sensitivity %.6g%s; each isometric "+
-			"coordinate has noise of %.6g, in a sum over %d pairs",
+		f.Line("noise", "%s; sensitivity %.6g%s; noise %.6g in each (isometric) coordinate of the sum over %d "+
+			"pairs; unit: clip^2",
 			f.Add("noise", p.Noise().String()), f.AddSome("sensitivity", p.Certificate().Sensitivity()),
 			f.NoiseMultiplier(p.Noise(), p.Certificate()),
 			f.Add("second_moments_noise", norm/math.Sqrt(float64(1+2*s.second()))), s.Pairs)

@@ -41,8 +41,8 @@ func (s *Spec) fillNetwork() error {
 	_, softmax := s.softmax()
 	if n == nil {
 		if softmax {
-			return fmt.Errorf("loss %s compares embeddings of unit length; give a network (Spec.Network), for "+
-				"example one without hidden layers", s.Loss.Name())
+			return fmt.Errorf("loss %s needs outputs of unit length; give a network (Spec.Network), for example "+
+				"without hidden layers", s.Loss.Name())
 		}
 		return nil
 	}
@@ -52,8 +52,8 @@ func (s *Spec) fillNetwork() error {
 	d, m := n.Model.Dims()
 	switch {
 	case s.Tuple == 0 && !softmax:
-		return errors.New("a network needs --tuple, --loss infonce or --loss ntxent; for all pairs of records, run " +
-			"dyad train --task metric --model mlp")
+		return errors.New("a network needs --tuple, --loss infonce or --loss ntxent; for all pairs, run dyad train " +
+			"--task metric --model mlp")
 	case s.Tuple > embedding.BlockRows:
 		return fmt.Errorf("a tuple has %d individuals, want at most %d for a network", s.Tuple, embedding.BlockRows)
 	case d != s.Dim || s.Rows != 0 && s.Rows != m:
@@ -77,13 +77,12 @@ func (s *Spec) checkSoftmax() error {
 		return fmt.Errorf("the certificate of loss %s needs secret batches; choose Poisson sampling (--sampling=poisson)",
 			l.Name())
 	case s.Method != Gradients || s.Shrink || s.PrintedSteps:
-		return fmt.Errorf(`loss %s needs the method "gradients"; leave out other methods, --shrink and `+
-			"--printed-steps", l.Name())
+		return fmt.Errorf(`loss %s needs the method "gradients" without --shrink and --printed-steps`, l.Name())
 	case s.Mode == algorithms.Paper:
 		return fmt.Errorf("paper mode has no formula for loss %s; choose certified mode", l.Name())
 	case s.Pairs < 2:
-		return fmt.Errorf("loss %s compares the pairs of a batch with each other, but there are only %d pairs; give at "+
-			"least 2 pairs", l.Name(), s.Pairs)
+		return fmt.Errorf("loss %s compares the pairs of a batch, but there are only %d; give at least 2 pairs",
+			l.Name(), s.Pairs)
 	}
 	if err := l.Check(); err != nil {
 		return err

@@ -192,7 +192,8 @@ func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 	row := algorithms.Release{Name: c.Released(), Coordinates: s.weights(), Share: 1, Certificate: c, Noise: noise}
 	released, derivation := fmt.Sprintf("the matrix after each of %d batches in %d epochs, with %s noise", releases,
 		s.Epochs, noise.Name()), c.Derivation()
-	options := fmt.Sprintf("%d rows, loss %s with its parameters, clip h = %g, batches and all options", s.Rows,
+	options := fmt.Sprintf("W with %d rows, loss %s and its parameters, gradient clip h = %g, batches and all options",
+		s.Rows,
 		s.Loss.Name(), s.Clip)
 	who, kappa, formed := fmt.Sprintf("%d records and their ids", s.Individuals), "",
 		"all pairs are used, whatever the records are"
@@ -200,9 +201,9 @@ func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 		formed = fmt.Sprintf("tuples of %d are drawn by ids and a public seed alone", s.Tuple)
 	}
 	if s.listed() {
-		who, kappa = fmt.Sprintf("%d individuals, %d pairs and who is paired with whom", s.Individuals, s.Pairs),
+		who, kappa = fmt.Sprintf("%d individuals, %d pairs and their members", s.Individuals, s.Pairs),
 			fmt.Sprintf("kappa = %d, ", s.Kappa)
-		formed = "kappa was fixed without looking at private pairs; batches are formed by pair numbers"
+		formed = "kappa was fixed without looking at private pairs; batches depend only on pair numbers"
 	}
 	if s.Method == Moments {
 		formed, row.Coordinates = "kappa was fixed without looking at private pairs", 1+2*s.second()
@@ -213,13 +214,14 @@ func (p *Plan) account(c privacy.Certificate, noise privacy.Mechanism) error {
 	if s.Sampling == Poisson {
 		row.Times, row.Share = releases, 1/float64(releases)
 		p.Releases = algorithms.Releases{row}
-		formed += " and secret coins; which pairs were in which batch, and how many, stays secret"
-		derivation += fmt.Sprintf("; privacy loss distributions compose %d releases; with full batches, this noise "+
-			"would give epsilon = %.4g, and the budget would need sigma = %.6g",
+		formed += " and secret coins; the pairs of each batch and their number stay secret"
+		derivation += fmt.Sprintf("; privacy loss distributions add up the %d releases; for known and full "+
+			"batches, this noise would give epsilon = %.4g, and the budget would need sigma = %.6g",
 			releases, p.KnownBatches(), privacy.UnsampledSigma(c, s.Budget, releases))
 	}
 	if s.Network != nil {
-		options = fmt.Sprintf("%s, loss %s with its parameters, clip h = %g, batches and all options; %s",
+		options = fmt.Sprintf("network %s, loss %s and its parameters, gradient clip h = %g, batches and all "+
+			"options; %s",
 			s.Network.Model.Network.Name(), s.Loss.Name(), s.Clip, s.Network.Origin)
 		released = fmt.Sprintf("the parameters of the network after each of %d batches in %d epochs, with %s noise", releases,
 			s.Epochs, noise.Name())

@@ -102,7 +102,7 @@ func TestPoissonPlan(t *testing.T) {
 		t.Errorf("full batches have epsilon %v, want %v, far above %v", known, full, p.Guarantee.Epsilon)
 	}
 	if text := p.Report().Text(); !strings.Contains(text,
-		"the guarantee needs secret batches; full batches with this noise would have epsilon") || !strings.Contains(text, "stays secret") {
+		"the guarantee needs secret batches; full batches with this noise would have epsilon") || !strings.Contains(text, "stay secret") {
 		t.Errorf("the report does not say what the batches do:\n%s", text)
 	}
 	for name, change := range map[string]func(*pairs.Spec){

@@ -32,7 +32,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	case s.AllPairs:
 		f.Line("pairs", "all %d of %d records", terms, s.Individuals)
 	default:
-		f.Line("tuples", "%d tuples of %d records per epoch, drawn from %d individuals by ids and seed %d", terms, s.Tuple,
+		f.Line("tuples", "%d tuples of %d records per epoch, from %d individuals; the ids and the seed %d "+
+			"determine the tuples", terms, s.Tuple,
 			s.Individuals, s.Seed)
 	}
 	f.Line("features", "d = %d, %s norm at most %g", f.Add("features", s.Dim), f.Add("norm", s.Norm().String()),
@@ -50,7 +51,8 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		}
 	}
 	if s.Method == Moments {
-		f.Line("metric", "%s: the root mean square distance of pairs, matrix of %d x %d; no loss is minimised",
+		f.Line("metric", "%s; no loss is minimised; the margin is the root mean square distance of pairs; the "+
+			"matrix has size %d x %d",
 			loss, s.Rows, s.Dim)
 		p.momentFacts(&f)
 		return f
@@ -81,12 +83,12 @@ func (p *Plan) facts() (f algorithms.Facts) {
 		clip = fmt.Sprintf("clipped to %g", f.AddSome("clip", s.Clip))
 	}
 	if listed && f.Add("shrinking_clip", s.Shrink) == true {
-		clip += ", or to the bound at the public matrix if that is smaller"
+		clip += ", or to the bound at the public matrix if it is smaller"
 	}
 	joint := "joint"
 	if s.Sampling == Poisson {
 		joint = "one pair's"
-		of += fmt.Sprintf(" expected, each pair drawn by a secret coin of probability %.4g", s.rate())
+		of += fmt.Sprintf(" on average; each pair enters a batch by a secret coin, with probability %.4g", s.rate())
 	}
 	each := "the gradient of each"
 	if _, ok := s.softmax(); ok {
@@ -106,7 +108,7 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	// release by one added pair.
 	sensitivity, known := f.AddSome("sensitivity", p.Certificate().Sensitivity()),
 		f.AddSome("epsilon_of_full_batches", p.KnownBatches())
-	f.Line("noise", "%s in units of the clip, added to the mean gradient of every batch; %s sensitivity %.6g%s",
+	f.Line("noise", "%s on the mean gradient of every batch, in units of the clip; %s sensitivity %.6g%s",
 		f.Add("noise", p.Noise().String()), joint, sensitivity, f.NoiseMultiplier(p.Noise(), p.Certificate()))
 	if s.Sampling == Poisson {
 		f.Line("", "the guarantee needs secret batches; full batches with this noise would have epsilon %s",
@@ -132,7 +134,7 @@ func (s Spec) StepRule() string {
 		return cmp.Or(s.Network.Optimizer.String(), "plain, constant steps")
 	}
 	if s.PrintedSteps {
-		return "eta0/sqrt(tau!) at batch tau, as in the paper; only about nine steps are useful"
+		return "eta0/sqrt(tau!) at batch number tau, as in the paper; after about nine batches, steps have no use"
 	}
 	return "eta0/sqrt(tau) at batch tau"
 }

@@ -242,7 +242,7 @@ func TestSoftmaxPlan(t *testing.T) {
 	must.Below(t, p.Certificate().RoundoffShare(), 1e-4, "roundoff is")
 	text := p.Report().Text()
 	must.Contain(t, text, "times the clip, at temperature", "each cosine is clipped to 0.5", "infonce with temperature 1",
-		"mlp 4-8-2 tanh", "stays secret")
+		"mlp 4-8-2 tanh", "stay secret")
 	other := s
 	net := *s.Network
 	net.Start = slices.Clone(net.Start)

@@ -280,7 +280,7 @@ func (s *Spec) fillPairs() error {
 	case !ofPairs:
 		return fmt.Errorf("loss %s needs tuples; give the size of a tuple, or choose a loss of pairs", s.Loss.Name())
 	case s.Individuals < 2 || s.Pairs < 1 || s.Batch < 1:
-		return fmt.Errorf("there are %d individuals and %d pairs in batches of %d; want at least 2 individuals, 1 pair and "+
+		return fmt.Errorf("got %d individuals, %d pairs and batches of %d; want at least 2 individuals, 1 pair and "+
 			"batches of 1", s.Individuals, s.Pairs, s.Batch)
 	case s.Unit < Individual || s.Unit > OnePair:
 		return errors.New("the unit is unknown")
@@ -289,8 +289,8 @@ func (s *Spec) fillPairs() error {
 	case s.Sampling < Fixed || s.Sampling > Poisson:
 		return errors.New("the sampling is unknown")
 	case s.Sampling == Poisson && (s.Method != Gradients || s.Mode == algorithms.Paper):
-		return errors.New("secret batches (Poisson sampling) need method gradients and a mode other than paper; " +
-			"choose fixed batches")
+		return errors.New("secret batches (Poisson sampling) need method gradients and no paper mode; choose fixed " +
+			"batches")
 	case s.Sampling == Poisson && s.Mode == algorithms.Certified && !(s.Budget.Delta > 0):
 		return errors.New("secret batches (Poisson sampling) need Gaussian noise; choose delta > 0, or fixed batches " +
 			"if the loss " +
@@ -303,7 +303,7 @@ func (s *Spec) fillPairs() error {
 	case s.Method == Moments && s.Pairs < 2:
 		return errors.New("method moments needs at least 2 pairs")
 	case s.Method == Moments && (s.Loss.Name() != embedding.Contrastive{}.Name() || s.Rows > s.Dim):
-		return fmt.Errorf("method moments needs the contrastive loss and a metric of at most %d rows", s.Dim)
+		return fmt.Errorf("method moments needs loss contrastive and a metric with at most %d rows", s.Dim)
 	case s.Method == Moments && s.Dim > mostMoments:
 		return fmt.Errorf("method moments supports at most %d features, but there are %d; choose method gradients",
 			mostMoments, s.Dim)
@@ -316,13 +316,12 @@ func (s *Spec) fillPairs() error {
 	case s.Method == Input && s.Unit != Individual:
 		return errors.New("method input needs unit individual")
 	case s.Method != Input && s.LabelShare != 0, !(s.LabelShare >= 0 && s.LabelShare < 1):
-		return fmt.Errorf("the label share is %v, want a number between 0 and 1; leave it out unless the method is "+
-			"input", s.LabelShare)
+		return fmt.Errorf("the label share is %v; give method input a share from 0 to below 1, and other methods none",
+			s.LabelShare)
 	case s.Kappa < 1 && s.Mode != algorithms.NonPrivate:
-		return errors.New("kappa is missing; before seeing the pairs, fix the maximum number of pairs of an " +
-			"individual (kappa or a degree cap)")
+		return errors.New("kappa is missing; before you see the pairs, fix kappa or a degree cap")
 	case s.Unit == OnePair && s.Kappa > 1:
-		return fmt.Errorf("kappa is %d, but the unit is one pair; choose unit group", s.Kappa)
+		return fmt.Errorf("kappa is %d, but unit one pair needs kappa 1; choose unit group", s.Kappa)
 	case s.Mode != algorithms.Paper:
 		return nil
 	case s.Budget.Delta > 0:
@@ -331,7 +330,7 @@ func (s *Spec) fillPairs() error {
 		return errors.New("the printed DPP-S has no guarantee for any epsilon (docs/theory.md#pair-bounds); choose " +
 			"certified mode")
 	case s.Noise != privacy.LaplaceNoise:
-		return errors.New("paper mode uses Laplace noise (Algorithm 1); leave K-norm noise out")
+		return errors.New("paper mode uses Laplace noise (Algorithm 1); choose it instead of K-norm noise")
 	}
 	return nil
 }
@@ -343,12 +342,12 @@ func (s *Spec) ofClasses() error {
 	case s.Mode == algorithms.Paper:
 		return errors.New("paper mode has no formula for tuples; choose certified mode")
 	case !ofTuples:
-		return fmt.Errorf("loss %s needs labelled pairs, but tuples have classes; choose contrastive, triplet or npair",
+		return fmt.Errorf("loss %s does not work with tuples; choose contrastive, triplet or npair",
 			s.Loss.Name())
 	case s.Pairs != 0 || s.Unit != Individual || s.Kappa != 0 || s.Method != Gradients || s.LabelShare != 0 || s.ByClass ||
 		s.Sampling != Fixed || s.Shrink || s.PrintedSteps:
-		return errors.New("leave out unit, kappa, method, sampling, shrinking clips and printed steps; they are " +
-			"only for labelled pairs")
+		return errors.New("with tuples, leave out unit, kappa, method, sampling, shrinking clips and printed " +
+			"steps; they are only for labelled pairs")
 	}
 	return nil
 }
@@ -374,13 +373,13 @@ func (s *Spec) fillAllPairs() error {
 	_, contrastive := s.Loss.(embedding.Contrastive)
 	switch {
 	case !contrastive:
-		return fmt.Errorf("all pairs need the contrastive loss; loss %s needs tuples", s.Loss.Name())
+		return fmt.Errorf("training on all pairs needs the contrastive loss; loss %s needs tuples", s.Loss.Name())
 	case s.Tuple != 0 || s.Batch != 0 || s.Seed != 0:
 		return errors.New("all pairs form one batch; leave out tuple size, batch size and seed")
 	case s.Norm() != embedding.L2:
 		return errors.New("all pairs are clipped in the l2 norm: choose K-norm noise, or delta > 0")
 	case s.Individuals < 2 || s.Individuals > mostAllPairs:
-		return fmt.Errorf("there are %d individuals, but all pairs need 2 to %d; use tuples for more individuals",
+		return fmt.Errorf("there are %d individuals, but all pairs need 2 to %d; use tuples for more",
 			s.Individuals, mostAllPairs)
 	}
 	return s.ofClasses()

@@ -55,8 +55,8 @@ func (p *Plan) sums(data *embedding.Data, classes []int32, o Options) (sum batch
 	}
 	_, softmax := s.softmax()
 	if o.Engine != nil && (softmax || !s.listed()) {
-		return nil, nil, fmt.Errorf("%w: an engine for pairs cannot sum loss %s of tuples or batches; leave "+
-			"Options.Engine out", ErrPlan, s.Loss.Name())
+		return nil, nil, fmt.Errorf("%w: Options.Engine sums only single pairs, but loss %s has tuples or batches; "+
+			"leave Options.Engine out", ErrPlan, s.Loss.Name())
 	}
 	if loss, ok := s.Loss.(embedding.TupleLoss); ok && !s.listed() {
 		if s.AllPairs {
@@ -246,8 +246,8 @@ func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	norm, bound := data.Norm()
 	if g.Len() != s.Individuals || s.listed() && len(g.Pairs()) != s.Pairs || data.Dim() != s.Dim || norm != s.Norm() ||
 		bound != s.Bound {
-		return fmt.Errorf("%w: the data have %d individuals, %d pairs, %d features, %s norm %g; the plan has %d, "+
-			"%d, %d, %s norm %g", ErrPlan,
+		return fmt.Errorf("%w: the data have %d individuals, %d pairs, %d features and %s norm %g; the plan has %d "+
+			"individuals, %d pairs, %d features and %s norm %g", ErrPlan,
 			g.Len(), len(g.Pairs()), data.Dim(), norm, bound, s.Individuals, s.Pairs, s.Dim, s.Norm(), s.Bound)
 	}
 	if len(classes) != s.Individuals && (classes != nil || !s.listed()) {
@@ -255,12 +255,12 @@ func (p *Plan) fits(data *embedding.Data, classes []int32) error {
 	}
 	if s.listed() {
 		if d := g.MaxDegree(); s.Mode != algorithms.NonPrivate && s.Unit == Individual && d > s.Kappa {
-			return fmt.Errorf("%w: an individual is in %d pairs, more than kappa = %d; cap the pairs "+
-				"(pairgraph.Graph.Capped) or plan for a larger kappa", ErrPlan, d, s.Kappa)
+			return fmt.Errorf("%w: an individual is in %d pairs, but kappa is %d; cap the pairs "+
+				"(pairgraph.Graph.Capped), or plan a larger kappa", ErrPlan, d, s.Kappa)
 		}
 		for i, e := range g.Pairs() {
 			if classes != nil && data.Label(i) != (classes[e.A] != classes[e.B]) {
-				return fmt.Errorf("%w: the label of pair %d does not compare the classes of its individuals", ErrPlan, i)
+				return fmt.Errorf("%w: the label of pair %d contradicts the classes of its individuals", ErrPlan, i)
 			}
 		}
 	}
@@ -289,7 +289,7 @@ func Run(ctx context.Context, data *embedding.Data, classes []int32, p *Plan, o 
 		return nil, err
 	}
 	if p.Spec.ByClass != (classes != nil) && p.Spec.Method == Input {
-		return nil, fmt.Errorf("%w: method input needs classes if Spec.ByClass is set, and no classes otherwise", ErrPlan)
+		return nil, fmt.Errorf("%w: method input needs classes if Spec.ByClass is set; otherwise leave them out", ErrPlan)
 	}
 	if o.Source == nil {
 		var err error

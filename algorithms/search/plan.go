@@ -93,7 +93,7 @@ func New(o Options) (*Plan, error) {
 	p := &Plan{Options: o, rank: rank, counted: counted, joint: joint}
 	switch {
 	case len(o.Models) > 0:
-		p.Options.Road, p.Reason = NoisyMax, "the candidates are public or released, so only the choice has a cost"
+		p.Options.Road, p.Reason = NoisyMax, "the models are public or released, so only the choice costs budget"
 		err = p.planChoice(o.Budget.Epsilon)
 	case o.Road == Compose:
 		p.Reason = "asked for"
@@ -129,20 +129,20 @@ func (o Options) validate() error {
 	case problem != "":
 		return bad("%s", problem)
 	case len(o.Settings) > 0 && len(o.Models) > 0:
-		return bad("one search chooses either among settings or among released models; leave one of the two lists out")
+		return bad("a search takes settings or released models, not both; leave one of the two lists out")
 	case count < 2 || count > MaxCandidates:
 		return bad("%d candidates, want 2 to %d", count, MaxCandidates)
 	case o.Runs != 0 && (o.Runs < 2 || o.Runs > account.MaxRuns):
 		return bad("the number of runs is %d, want 2 to %d", o.Runs, account.MaxRuns)
 	case len(o.Models) > 0 && o.Road != Auto && o.Road != NoisyMax:
-		return bad("a choice among models needs %s, not %s", NoisyMax, o.Road)
+		return bad("to choose among models, use %s, not %s", NoisyMax, o.Road)
 	case len(o.Settings) > 0 && o.Road == NoisyMax:
 		return bad("%s chooses among models, not settings; use %s or %s",
 			NoisyMax, Compose, RandomStopping)
 	case o.Road != Auto && o.Road != Compose && o.Road != RandomStopping && o.Road != NoisyMax:
 		return bad("road %q is unknown, want %s, %s or %s", o.Road, Compose, RandomStopping, NoisyMax)
 	case o.Runs != 0 && (o.Road == Compose || o.Road == NoisyMax):
-		return bad("a number of runs applies only to %s; leave the number out", RandomStopping)
+		return bad("only %s takes a number of runs; leave the number out", RandomStopping)
 	case o.Budget.Delta == 0 && o.Road == RandomStopping:
 		return bad("the guarantee of %s is proved only for a positive delta, but delta is 0; give a positive "+
 			"delta, or take %s", RandomStopping, Compose)

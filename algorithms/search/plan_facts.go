@@ -31,26 +31,26 @@ func (p *Plan) promise() error {
 	switch o.Road {
 	case NoisyMax:
 		g.Released = "which of the models is chosen"
-		g.Derivation = fmt.Sprintf("a choice by permute-and-flip with epsilon %.6g: %s (docs/theory.md#choice)",
+		g.Derivation = fmt.Sprintf("permute-and-flip chooses with epsilon %.6g: %s (docs/theory.md#choice)",
 			p.choice, p.rank.Derivation())
 		g.Assumptions = append(g.Assumptions,
-			"each model is public, or its privacy cost is charged to the same data id")
+			"each model is public, or was charged to the same data id")
 	case Compose:
 		g.Released = "the models of all settings, and which of them is chosen"
-		g.Derivation = fmt.Sprintf("%d trainings and one choice (permute-and-flip, epsilon %.6g) compose; the "+
-			"choice compares rank sums: %s (docs/theory.md#choice)", len(p.Trainings), p.choice,
+		g.Derivation = fmt.Sprintf("%d trainings and one choice are composed; permute-and-flip chooses by rank "+
+			"sums with epsilon %.6g: %s (docs/theory.md#choice)", len(p.Trainings), p.choice,
 			p.rank.Derivation())
 	case RandomStopping:
 		g.Released = "the model and the score of the best of a secret number of runs"
-		g.Derivation = fmt.Sprintf("the secret number of runs is uniform on 1 to %d; each run with its score is "+
-			"%.6g-GDP (docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
-		g.Assumptions = append(g.Assumptions, fmt.Sprintf("all %d runs are made, and the running time of the "+
-			"search stays secret",
+		g.Derivation = fmt.Sprintf("the number of runs is secret and uniform from 1 to %d; one run with its score "+
+			"is %.6g-GDP (docs/theory.md#stopping-profile)", o.Runs, p.selection.Event.Mu)
+		g.Assumptions = append(g.Assumptions, fmt.Sprintf("the program always makes all %d runs; the running time "+
+			"of the search stays secret",
 			o.Runs))
 	}
 	if o.PersonRows > 0 {
-		g.Derivation += "; the rank sum of persons and its integer part have the sensitivity of a " +
-			"rank sum of records (docs/theory.md#person-figures)"
+		g.Derivation += "; the rank sum has the same sensitivity for persons as for records " +
+			"(docs/theory.md#person-figures)"
 	}
 	for _, t := range p.Trainings { // the assumptions of the trainings, which differ only in their constants
 		if a := t.Constants(); a != "" && !slices.Contains(g.Assumptions, a) {
@@ -98,13 +98,14 @@ func (p *Plan) advice() string {
 	if len(p.Options.Settings) == 0 {
 		return ""
 	}
-	return "all settings have the same features; in our measurements, default dyad train with all budget was better"
+	return "all settings have the same features; in our measurements, dyad train with default options and the " +
+		"whole budget was better"
 }
 
 func (p *Plan) facts() (f algorithms.Facts) {
 	o := p.Options
 	n := float64(o.Records)
-	f.Line("search", "among %d candidates by the AUC on n = %d %s: %s", f.Add("candidates", len(p.names())),
+	f.Line("search", "%d candidates, compared by the AUC on n = %d %s; method: %s", f.Add("candidates", len(p.names())),
 		f.Add("records", o.Records), o.size().Unit(), f.Add("road", string(o.Road)))
 	o.size().Tell(&f)
 	f.Line("", "%s", f.Add("reason", p.Reason))
@@ -131,20 +132,20 @@ func (p *Plan) facts() (f algorithms.Facts) {
 	}
 	f.Add("settings", settings)
 	if o.Road == RandomStopping {
-		f.Line("runs", "of %d runs, the best of the first K is released; K is secret, uniform on 1 to %[1]d; a "+
-			"setting is tried with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried", p.tried()))
-		f.Line("score", "%s is added to the rank sum and the number of positives; if the classes have equal size, "+
-			"the standard deviation of the AUC's noise is %.3g", f.Add("score_noise", p.score.String()),
+		f.Line("runs", "%d; the best of the first K runs is released; the secret K is uniform from 1 to %[1]d; "+
+			"these K runs include a given setting with probability %.2[2]g", f.Add("runs", o.Runs), f.Add("tried", p.tried()))
+		f.Line("score", "%s on the rank sum and the number of positives. If the classes have equal size, the AUC "+
+			"gets noise of standard deviation %.3g", f.Add("score_noise", p.score.String()),
 			f.Add("auc_noise_balanced", 2*p.score.Sigma/(n*n)))
 	} else {
-		f.Line("choice", "epsilon %.6g; if the classes have equal size, a candidate with an AUC lower by gap is "+
-			"rejected with probability 1 - exp(-gap/%.3g)",
+		f.Line("choice", "epsilon %.6g; for classes of equal size, a candidate whose AUC is g below the best is "+
+			"rejected with probability 1 - exp(-g/%.3g)",
 			f.Add("choice_epsilon", p.choice),
 			f.Add("choice_gap", 4*p.rank.Sensitivity()/p.choice/(n*n)))
 	}
 	if len(p.Trainings) > 0 {
-		f.Line("paid", "with this noise, one setting alone would have epsilon %.6g at delta %s; the choice costs "+
-			"the rest",
+		f.Line("paid", "one setting alone, with this noise, would cost epsilon %.6g at delta %s; the choice among "+
+			"settings costs the rest",
 			f.Add("alone_epsilon", p.Alone.Epsilon), privacy.FormatUp(p.Alone.Delta))
 	}
 	return f

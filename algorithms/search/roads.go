@@ -37,13 +37,13 @@ func (p *Plan) cheapest() (*Plan, error) {
 		return &stopping, nil
 	}
 	a, b, tried := compose.trainingMu(), stopping.trainingMu(), stopping.tried()
-	comparison := fmt.Sprintf("%s gives each of the %d trainings %.4g-GDP; %s gives a run %.4g-GDP, but tries a "+
-		"setting only with probability %.2g", Compose, len(p.Options.Settings), a, RandomStopping, b, tried)
+	comparison := fmt.Sprintf("%s gives each of the %d trainings the budget mu = %.4g; %s gives a run mu = %.4g, "+
+		"but tries a given setting only with probability %.2g", Compose, len(p.Options.Settings), a, RandomStopping, b, tried)
 	chosen := &compose
 	if b*tried > a {
 		chosen = &stopping
 	}
-	chosen.Reason = comparison + "; the larger product is taken"
+	chosen.Reason = comparison + "; auto takes the larger product of mu and probability"
 	return chosen, nil
 }
 
@@ -104,7 +104,8 @@ func (p *Plan) trainings(b privacy.Budget) error {
 // planChoice plans an epsilon-DP choice.
 func (p *Plan) planChoice(epsilon float64) error {
 	if p.choice = privacy.ChoiceEpsilon(epsilon); !(p.choice > 0) {
-		return algorithms.Refused("search", ": epsilon %v of the choice is below 2^-20; give a larger epsilon", epsilon)
+		return algorithms.Refused("search", ": the choice gets epsilon %v, which is below 2^-20; give a larger "+
+			"epsilon", epsilon)
 	}
 	p.Releases = algorithms.Releases{{Name: "choice", Coordinates: 1, Certificate: p.rank,
 		Cost: account.PureEvent{Epsilon: p.choice}}}
@@ -146,12 +147,13 @@ func (p *Plan) planCompose() error {
 			return p.distinct()
 		}
 	}
-	return algorithms.Refused("search", ": the trainings together exceed epsilon %g; choose algorithms with "+
-		"Gaussian noise", b.Epsilon)
+	return algorithms.Refused("search", ": all trainings together cost more than epsilon %g; choose algorithms "+
+		"with Gaussian noise", b.Epsilon)
 }
 
 // errJoint is the error of composing trainings with releases that a session cannot distinguish.
-var errJoint = errors.New("two settings have hidden steps with the same noise; change the options of one setting")
+var errJoint = errors.New("two settings with hidden steps have equal noise and cannot be told apart; change an " +
+	"option of one setting")
 
 // distinct returns an error for events that one session cannot carry out together.
 func (p *Plan) distinct() error {
@@ -191,7 +193,7 @@ func pureOf(mu float64) float64 {
 }
 
 // errHidden is the error of random stopping with an algorithm that draws batches in secret.
-var errHidden = errors.New("random stopping needs a mu for every setting; secret batches have none")
+var errHidden = errors.New("random stopping does not support algorithms that draw secret batches")
 
 type stoppingQuestion struct {
 	b    privacy.Budget
@@ -220,7 +222,8 @@ func (p *Plan) planStopping() error {
 	}
 	whole := stoppingMu(b, p.Options.Runs)
 	if whole == 0 {
-		return algorithms.Refused("search", ": random stopping cannot reach (%g, %g)-DP with any amount of noise",
+		return algorithms.Refused("search", ": random stopping cannot reach epsilon %g at delta %g, whatever the "+
+			"noise",
 			b.Epsilon, b.Delta)
 	}
 	mu := whole * (1 - 1e-9) // leaves room for rounding errors of the trainings

@@ -42,7 +42,7 @@ func (p *Plan) Read(result []float64) (Found, error) {
 		head = 3
 	}
 	if len(result) < head || !(result[0] >= 0 && result[0] < float64(len(p.names()))) {
-		return Found{}, errors.New("search: these numbers are not the result of this search")
+		return Found{}, errors.New("search: these numbers do not fit this search")
 	}
 	f := Found{Winner: int(result[0]), Weights: result[head:]}
 	if head == 3 {

@@ -51,15 +51,15 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node,
 	case root == nil:
 		return nil, errors.New("gorgonia: FromGraph: build returned no node")
 	case root.Graph() != g:
-		return nil, errors.New("gorgonia: FromGraph: build returned a node of another graph; return a node of g " +
-			"that depends on u")
+		return nil, errors.New("gorgonia: FromGraph: build returned a node of another graph; return a node of g, " +
+			"computed from u")
 	case !root.IsScalar() || root.Dtype() != tensor.Float64:
 		return nil, fmt.Errorf("gorgonia: FromGraph: phi has type %v, but it must be a float64 scalar", root.Type())
 	}
 	for _, n := range g.AllNodes() {
 		if n.Deriv() != nil {
 			return nil, &UnsupportedError{"Grad",
-				"Gorgonia differentiates a loss with a gradient wrongly; write the gradient as a formula"}
+				"Gorgonia errs with a gradient inside the loss; write that gradient as a formula"}
 		}
 	}
 
@@ -116,7 +116,7 @@ func (w *walker) node(n *gorgonia.Node) (autodiff.Expr, error) {
 	}
 	e, err := w.translate(n)
 	if err == nil && e.Size() > autodiff.MaxSize {
-		err = fmt.Errorf("gorgonia: FromGraph: phi or its derivative has more than %d operations", autodiff.MaxSize)
+		err = fmt.Errorf("gorgonia: FromGraph: the loss phi or its slope has more than %d operations", autodiff.MaxSize)
 	}
 	if err != nil {
 		return autodiff.Expr{}, err
@@ -131,7 +131,7 @@ func (w *walker) translate(n *gorgonia.Node) (e autodiff.Expr, err error) {
 		return autodiff.U(), nil
 	case n.Op() == nil:
 		return e, &UnsupportedError{"input " + n.Name(),
-			"phi may depend on u and constants only; use gorgonia.NewConstant for a number"}
+			"the loss phi(u) may contain only u and constants; make a constant with gorgonia.NewConstant"}
 	}
 	name := n.Op().String()
 	nodes, args := operands(w.g, n), []autodiff.Expr(nil)
@@ -145,7 +145,7 @@ func (w *walker) translate(n *gorgonia.Node) (e autodiff.Expr, err error) {
 	switch len(args) {
 	case 0:
 		if !strings.HasPrefix(name, "const ") || n.Value() == nil {
-			return e, &UnsupportedError{name, "a node without operands must be u or a constant"}
+			return e, &UnsupportedError{name, "a node without operands must be the variable u or a constant"}
 		}
 		c, ok := n.Value().Data().(float64)
 		if !ok {
@@ -183,7 +183,7 @@ func (w *walker) unary(name string, x autodiff.Expr) (autodiff.Expr, error) {
 	case name == "sign" && w.gradient: // derivative of Abs: 2 [x >= 0] - 1
 		return autodiff.Sub(autodiff.Mul(autodiff.Const(2), autodiff.Ge(x, autodiff.Const(0))), autodiff.Const(1)), nil
 	case name == "sign":
-		return x, &UnsupportedError{"Sign", "the function jumps, so phi would have no Lipschitz constant"}
+		return x, &UnsupportedError{"Sign", "the function jumps, so the slope of the loss phi would have no bound"}
 	case name == "invSqrt" && w.trustAll:
 		return autodiff.Div(autodiff.Const(1), autodiff.Sqrt(x)), nil
 	case name == "log2" && w.trustAll:
@@ -212,11 +212,11 @@ func (w *walker) binary(name string, x, y autodiff.Expr) (autodiff.Expr, error) 
 	case symbol == "^":
 		c, constant := y.Constant()
 		if !constant {
-			return x, &UnsupportedError{"Pow", "the exponent must be a constant; write Exp(y log x)"}
+			return x, &UnsupportedError{"Pow", "the exponent must be a constant; for x^y, write Exp(y log x)"}
 		}
 		return autodiff.Pow(x, c), nil
 	case strings.Contains("< <= > >= == !=", symbol) && number != "true":
-		return x, &UnsupportedError{name, "call the comparison with retSame = true, so that it returns 0 or 1"}
+		return x, &UnsupportedError{name, "call the comparison with retSame = true; it then returns 0 or 1"}
 	case !ok, symbol == "==" && !w.gradient: // "==" is part of the derivatives of MaxBetween and MinBetween
 		return x, &UnsupportedError{name, "use the operations listed at FromGraph"}
 	}

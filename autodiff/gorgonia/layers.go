@@ -223,7 +223,7 @@ func keep(dst []float64, n vertex, count int) error {
 	return err
 }
 
-var errRecord = errors.New("gorgonia: the network has no value for this record")
+var errRecord = errors.New("gorgonia: the network gave no value for a record")
 
 // Row implements embedding.Blocks.
 func (t *layersTape) Row(g, jac []float64, i int) error {
@@ -314,7 +314,7 @@ func (g layersGraph) check() error {
 		at(value)
 		for k, v := range f {
 			if !(math.Abs(v-value[k]) <= layersTolerance*(1+math.Abs(v))) {
-				return fmt.Errorf("%w: network %s: the graph computes the value %v, but plain Go computes %v",
+				return fmt.Errorf("%w: network %s: the graph computes %v, but plain Go computes %v",
 					autodiff.ErrGradientsDisagree, g.Name(), v, value[k])
 			}
 		}
@@ -336,8 +336,8 @@ func (g layersGraph) check() error {
 				return err
 			}
 			if !slices.EqualFunc(f, value, sameBits) || !slices.EqualFunc(jac, jacobian, sameBits) {
-				return fmt.Errorf("%w: the output or the Jacobian of network %s for a record depends on the other "+
-					"records of the batch",
+				return fmt.Errorf("%w: network %s mixes records: other records of the batch change a record's "+
+					"output or Jacobian",
 					ErrNotAFunction, g.Name())
 			}
 		}
@@ -374,7 +374,7 @@ func difference(f func(dst []float64), block, jac []float64, size, m int, r *ran
 		off = max(off, math.Abs(slope-(above[k]-below[k])/(2*gateStep)))
 	}
 	if norm = math.Sqrt(norm); !(off <= gateTolerance*max(norm, 0x1p-10)) {
-		return fmt.Errorf("a derivative differs from a difference quotient of f by %.3g; the norm of the Jacobian is %.3g",
+		return fmt.Errorf("a derivative differs from its difference quotient by %.3g; the Jacobian has norm %.3g",
 			off, norm)
 	}
 	return nil

@@ -58,7 +58,7 @@ func NewNetwork(n Network) (embedding.Network, error) {
 
 // ErrNotAFunction is wrapped by the error about a graph whose result for the same record and theta changes,
 // when it runs again or when it is built again. No guarantee holds for such a graph.
-var ErrNotAFunction = errors.New("gorgonia: the network is not a function of a record and theta alone")
+var ErrNotAFunction = errors.New("gorgonia: the network depends on more than a record and theta")
 
 // userGraph implements embedding.Graph.
 type userGraph struct {

@@ -29,10 +29,10 @@ func remembers(g *gorgonia.ExprGraph) error {
 		}
 		switch why := stateful[of.Name()]; {
 		case of.PkgPath() != reflect.TypeFor[gorgonia.Node]().PkgPath():
-			return fmt.Errorf("%w: %v is not an operation of Gorgonia, so it may keep values of earlier records; "+
-				"use operations of Gorgonia", ErrNotAFunction, of)
+			return fmt.Errorf("%w: %v is not an operation of Gorgonia and may keep values of earlier records; "+
+				"replace it", ErrNotAFunction, of)
 		case why != "":
-			return fmt.Errorf("%w: operation %s %s; use it outside of Build, or put its numbers into theta",
+			return fmt.Errorf("%w: operation %s %s; compute such values before Build, or make them parameters (theta)",
 				ErrNotAFunction, of.Name(), why)
 		}
 	}

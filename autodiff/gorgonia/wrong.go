@@ -9,7 +9,7 @@ import (
 // wrongDerivatives has the operations whose derivatives are wrong, by Gorgonia's names.
 var wrongDerivatives = map[string]*UnsupportedError{
 	"invSqrt": {"InverseSqrt", "Gorgonia's derivative of this function is wrong; write Inverse(Sqrt(x))"},
-	"log2":    {"Log2", "Gorgonia's derivative of this function is wrong; write Log(x) divided by the constant log 2"},
+	"log2":    {"Log2", "Gorgonia's derivative of this function is wrong; write Log(x)/c with the constant c = log 2"},
 }
 
 // wrongOperation returns an *UnsupportedError if a graph has an operation whose values or derivatives are
@@ -20,12 +20,12 @@ func wrongOperation(g *gorgonia.ExprGraph) error {
 		switch name := nameOf(n); {
 		case n.Deriv() != nil:
 			return &UnsupportedError{"Grad",
-				"Gorgonia differentiates a gradient wrongly; write the gradient as a formula"}
+				"Gorgonia cannot differentiate a gradient correctly; write the gradient as a formula"}
 		case wrongDerivatives[name] != nil:
 			return wrongDerivatives[name]
 		case strings.HasPrefix(name, "MaxPool"):
 			return &UnsupportedError{"MaxPool2D",
-				"a window of only NaNs would stop the program; use NewLayers"}
+				"the program would stop if all values in a window were NaN; use NewLayers"}
 		case isLogSumExp(g, n):
 			return &UnsupportedError{"LogSumExp",
 				"Gorgonia computes this operation wrongly; write Log(Sum(Exp(x)))"}

@@ -15,17 +15,17 @@ type accountCmd struct {
 	Epsilon     float64 `xor:"amount" required:"" positive:"" placeholder:"EPSILON" help:"Print the noise that reaches this epsilon."`
 	Sigma       float64 `xor:"amount" required:"" positive:"" placeholder:"SIGMA" help:"Print the epsilon of Gaussian noise with this standard deviation per coordinate."`
 	Scale       float64 `xor:"amount" required:"" positive:"" placeholder:"SCALE" help:"Print the epsilon of Laplace or K-norm noise of this scale."`
-	Delta       float64 `within:"[0,1)" default:"1e-5" help:"Delta of the guarantee. 0 is pure epsilon, from Laplace or K-norm noise."`
-	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace in every coordinate, or knorm with density exp(-||z||/scale). Default: gaussian, or knorm with --delta 0."`
+	Delta       float64 `within:"[0,1)" default:"1e-5" help:"Delta of the guarantee. 0: pure epsilon (Laplace or K-norm noise)."`
+	Noise       string  `default:"" enum:",gaussian,laplace,knorm" help:"gaussian, laplace (in every coordinate) or knorm (density exp(-||z||/scale)). Default: gaussian; knorm with --delta 0."`
 	Coordinates int     `positive:"" default:"1" help:"Number of released coordinates, for laplace and knorm."`
-	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of one release; with --rate, to one record that enters or leaves the batch, for both relations."`
+	Sensitivity float64 `positive:"" default:"1" help:"L2 sensitivity of a release. With --rate: change if a record enters or leaves the batch."`
 	Steps       int     `positive:"" default:"1" help:"Number of adaptive releases."`
-	Rate        float64 `xor:"sampling" within:"(0,1]" positive:"" placeholder:"Q" help:"Each release uses a Poisson sample of the records with this rate."`
-	Batch       int     `xor:"sampling" needs:"records" positive:"" placeholder:"M" help:"Each release uses M records drawn without replacement out of --records."`
+	Rate        float64 `xor:"sampling" within:"(0,1]" positive:"" placeholder:"Q" help:"Rate of the Poisson sample of records for each release."`
+	Batch       int     `xor:"sampling" needs:"records" positive:"" placeholder:"M" help:"Each release uses M of --records records, drawn without replacement."`
 	Records     int     `needs:"batch" positive:"" placeholder:"N" help:"Number of records, with --batch."`
-	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbours of the guarantee and, without --rate, of the sensitivity: replace-one or add/remove."`
-	Group       int     `name:"person-rows" aliases:"group" positive:"" default:"1" placeholder:"K" help:"Also state the guarantee for the K records of one person."`
-	Padded      bool    `help:"Data sets are padded to a public capacity, so replace-one also covers add/remove."`
+	Relation    string  `default:"replace-one" enum:"replace-one,add/remove" help:"Neighbouring data sets: replace-one or add/remove. Without --rate, --sensitivity is for the same neighbours."`
+	Group       int     `name:"person-rows" aliases:"group" positive:"" default:"1" placeholder:"K" help:"Also print the guarantee of a person with K records."`
+	Padded      bool    `help:"Assume that data sets are padded to one public size, so replace-one covers add/remove."`
 }
 
 type accountResult struct {
@@ -100,14 +100,14 @@ func (c *accountCmd) check() error {
 	case c.Noise == "gaussian" && c.Delta == 0:
 		return badInput("Gaussian noise has no finite epsilon at delta 0; give a positive --delta, or --noise=knorm")
 	case c.Noise == "gaussian" && c.Scale != 0, c.Noise != "gaussian" && c.Sigma != 0:
-		return badInput("the noise is %s, but --sigma is for Gaussian noise and --scale is for Laplace and K-norm noise",
+		return badInput("the noise is %s; give --sigma for Gaussian noise, and --scale for Laplace or K-norm noise",
 			c.Noise)
 	case c.Batch > c.Records:
 		return badInput("--batch is %d, but must be at most --records", c.Batch)
 	case c.Batch != 0 && c.Relation != string(account.ReplaceOne):
-		return badInput("batches of fixed size are accounted only for replace-one neighbours; leave --relation out")
+		return badInput("batches of fixed size need replace-one neighbours; leave --relation out")
 	case (c.Rate != 0 || c.Batch != 0) && c.Noise == "knorm":
-		return badInput("sampled releases are accounted only for gaussian and laplace noise")
+		return badInput("--rate and --batch need --noise gaussian or laplace")
 	}
 	if c.Epsilon != 0 {
 		return asInput((privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}).Validate())
@@ -185,7 +185,8 @@ func (c *accountCmd) calibrate() (float64, error) {
 	for !meets(high) {
 		high *= 2
 		if math.IsInf(high, 1) || high > 1e12*c.Sensitivity {
-			return 0, badInput("no noise below 1e12 times the sensitivity reaches epsilon = %g at delta = %g",
+			return 0, badInput("no noise up to 1e12 times the sensitivity gives epsilon = %g at delta = %g; use a "+
+				"larger epsilon or delta",
 				c.Epsilon, c.Delta)
 		}
 	}

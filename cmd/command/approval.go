@@ -23,13 +23,13 @@ import (
 
 // studyFlags are the flags for the contents of an approval page besides the plan.
 type studyFlags struct {
-	Report      string  `writes:"page" needs:"schema" why:"it shows the columns with their ranges" placeholder:"FILE.html" help:"Also write a page to be approved before any data are read: study, columns, ranges, risk, releases, expected AUC interval."`
+	Report      string  `writes:"page" needs:"schema" why:"it shows the columns with their ranges" placeholder:"FILE.html" help:"Also write a page for approval before any data are read: study, columns, ranges, risk, releases, expected AUC interval."`
 	Study       string  `needs:"report" placeholder:"TEXT" help:"Name of the study, for --report."`
 	Institution string  `needs:"report" placeholder:"TEXT" help:"Institution, for --report."`
 	Purpose     string  `needs:"report" placeholder:"TEXT" help:"Purpose of the analysis, for --report."`
 	Responsible string  `needs:"report" placeholder:"TEXT" help:"Responsible person, for --report."`
 	Language    string  `default:"en" enum:"en,de,fr" help:"Language of --report: en, de or fr."`
-	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Widest acceptable 95 % interval of the AUC. Plan and page compare the expected width."`
+	Needs       float64 `default:"0.2" positive:"" placeholder:"W" help:"Largest acceptable width of the AUC's 95 % interval. The expected width should be smaller."`
 	Force       bool    `help:"Replace an existing file."`
 }
 
@@ -99,7 +99,7 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 	}
 	problem, grouped, sizes := p.Spec.Kernel.Problem(), "", ""
 	if problem.Groups != nil {
-		grouped, sizes = "no or other query groups, ", ", and give the sizes of the groups by --set group-sizes=S,..."
+		grouped, sizes = "no or other query groups, ", ", and set the group sizes by --set group-sizes=S,..."
 	}
 	for _, part := range []struct {
 		differs            bool
@@ -109,18 +109,18 @@ func (f approvedFlag) agrees(p *algorithms.Plan, held *lib.FigurePlan, s *datase
 			fmt.Sprintf("it is %q on the page, and --data-id is %q", s.DataID, dataID),
 			"leave --data-id out"},
 		{columns != a.Schema, "schema",
-			"other columns, ranges or categories, missing values, persons, basis, interactions or --store",
+			"columns, ranges or categories, missing values, persons, basis, interactions or --store differ",
 			"restore the schema"},
 		{figures != "" && figures != a.Figures, "evaluation of held-out records",
-			"a different number of held-out records, or a different epsilon",
+			"another number of held-out records, or another epsilon",
 			"repeat --holdout and --holdout-epsilon of \"dyad plan\""},
-		{plan != a.Plan, fmt.Sprintf("plan for n = %d", problem.N),
-			grouped + "a different number of records, epsilon or delta, or a different option",
+		{plan != a.Plan, fmt.Sprintf("plan than this run with n = %d", problem.N),
+			grouped + "another number of records, another epsilon or delta, or another option",
 			"repeat the flags of \"dyad plan\"" + sizes},
 	} {
 		if part.differs {
-			return "", badInput("--approved %s: the run and the page differ in the %s (%s); %s, or have a new page "+
-				"approved", f.Approved, part.name, part.with, part.remedy)
+			return "", badInput("--approved %s: the page approves another %s (%s); %s, or have a new page approved", f.Approved,
+				part.name, part.with, part.remedy)
 		}
 	}
 	return digest, nil
@@ -149,8 +149,8 @@ func (f approvedFlag) filled(m *model, figures *privateResult, spent *charges) (
 	// A result of public data has no plan.
 	if columns != a.Schema || m.DataID != m.Encoder.Schema().DataID ||
 		m.Plan != nil && algorithms.RecordHash(m.Plan) != a.Record {
-		return nil, badInput("--approved %s: the model names this page, but the page is for a different plan or "+
-			`schema; "dyad verify" checks the model`, f.Approved)
+		return nil, badInput("--approved %s: the page approves a plan or schema that is not this model's; check "+
+			`the model with "dyad verify"`, f.Approved)
 	}
 	if figures != nil && figures.plan != "" && figures.plan != a.Figures {
 		changed = append(changed, t.Of("other_figures", t.Number(up(figures.Guarantee.Epsilon))))
@@ -172,7 +172,8 @@ func (f approvedFlag) filled(m *model, figures *privateResult, spent *charges) (
 	if changed == nil {
 		changed = []string{t.Of("nothing")}
 	}
-	rows := [][2]string{{t.Of("changed"), strings.Join(changed, "; ")}, {t.Of("run"), m.Run}, {t.Of("made"), m.Created.Format(time.DateOnly)},
+	rows := [][2]string{{t.Of("changed"), strings.Join(changed, "; ")}, {t.Of("run"), m.Run},
+		{t.Of("made"), m.Created.Format(time.DateOnly)},
 		{t.Of("page_digest"), digest}}
 	if figures != nil && figures.Figures.AUC != nil {
 		x := *figures.Figures.AUC

@@ -19,31 +19,31 @@ import (
 
 type auditRecordsCmd struct {
 	Algorithm  string   `arg:"" help:"Algorithm to attack, see \"dyad lab algorithms\"."`
-	Mode       string   `default:"certified" enum:"certified,paper" help:"Mode whose reported guarantee the attack tests: certified or paper."`
+	Mode       string   `default:"certified" enum:"certified,paper" help:"Attack the guarantee of this mode: certified or paper."`
 	Epsilon    float64  `default:"1" help:"Epsilon to spend."`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	N          int      `positive:"" within:"[2,]" short:"n" default:"64" help:"Number of records."`
-	PersonRows int      `positive:"" placeholder:"K" help:"Records are persons with up to K rows; the data sets differ in one person. Default: each row is a record."`
+	PersonRows int      `positive:"" placeholder:"K" help:"Audit persons with up to K rows: the data sets differ in one person. Default: in one row."`
 	D          int      `positive:"" short:"d" default:"2"`
 	Choose     int      `positive:"" name:"choose-interactions" placeholder:"K" help:"As in a schema."`
-	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm takes none."`
+	L2         *float64 `name:"l2" placeholder:"ALPHA" help:"Weight of the L2 term. Default: 0.001, or 0 if the algorithm has no L2 term."`
 	Task       string   `default:"auc" enum:"auc,metric" `
 	Steps      int      `positive:""`
 	StepSize   float64  `positive:"" placeholder:"ETA"`
 	TotalStep  float64  `positive:"" aliases:"path" placeholder:"H"`
 	Batch      int      `positive:"" name:"batch-records" placeholder:"M"`
-	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear, which attains the sensitivity bounds of the task, or any loss of train."`
+	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear, which attains the sensitivity bounds, or a loss of train."`
 
 	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V"`
 	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C"`
-	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start where one record moves the gradient most, not at a multiple of the identity."`
-	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that contains w. Default: 1 for the loss linear, else by a public rule."`
+	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start at the matrix where one record changes the gradient most. Default: a multiple of the identity."`
+	Radius     float64            `positive:"" placeholder:"R" help:"Bound of ||w|| (w = weights). Default: 1 with --loss linear, otherwise by a public rule."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
-	Buffer     int                `help:"As in online. Default: 0, which keeps all earlier records."`
+	Buffer     int                `help:"As in online. Default: 0 (keep all earlier records)."`
 	Reservoir  bool
 	Secret     bool          `name:"secret-state"`
-	Method     string        `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"Many runs on two neighbouring data sets (runs), or one run with many canaries (canaries)."`
-	Canaries   canaryNumbers `placeholder:"M[/K]" help:"M canaries (at most min(d, n/2)) and K guesses of their bits. Default: the largest M; K = M/4."`
+	Method     string        `not:"plot person-rows part merge" why:"canaries are one run, which inserts rows one by one" default:"runs" enum:"runs,canaries" help:"runs: many runs on two neighbouring data sets. canaries: one run with many canary records."`
+	Canaries   canaryNumbers `placeholder:"M[/K]" help:"M: number of canaries. Default and maximum: min(d, n/2). K: number of guesses. Default: M/4."`
 	auditNetworkFlags
 	auditFlags
 }
@@ -215,8 +215,8 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 		return s, asInput(err)
 	}
 	if online {
-		return nil, badInput("--every, --buffer, --reservoir and --secret-state apply to online algorithms only; %s is a "+
-			"batch algorithm", c.Algorithm)
+		return nil, badInput("%s is a batch algorithm; leave --every, --buffer, --reservoir and --secret-state out",
+			c.Algorithm)
 	}
 	return nil, nil
 }

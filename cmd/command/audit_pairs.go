@@ -15,7 +15,7 @@ import (
 type auditPairsCmd struct {
 	N         int `positive:"" short:"n" default:"16" help:"Number of individuals or records."`
 	D         int `positive:"" short:"d" default:"2"`
-	PairCount int `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs. Default: as many as --kappa, all in one batch."`
+	PairCount int `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs. Default: --kappa, in one batch."`
 	pairFlags
 	auditFlags
 }
@@ -44,10 +44,9 @@ func (c *auditPairsCmd) target(ctx context.Context, command *kong.Context) (audi
 	}
 	switch {
 	case shape.Classes && c.PairCount != 0:
-		return audit.Target{}, badInput("--pairs is only for listed pairs; leave --pairs out with --tuple and --all-pairs")
+		return audit.Target{}, badInput("--pairs does not go with --tuple or --all-pairs; leave --pairs out")
 	case !shape.Classes && c.Density != 0:
-		return audit.Target{}, badInput("--density draws pairs, but an audit chooses its pairs; give the number of pairs " +
-			"with --pairs")
+		return audit.Target{}, badInput("an audit makes its own pairs; use --pairs instead of --density")
 	case !shape.Classes:
 		c.Kappa = cmp.Or(c.Kappa, c.DegreeCap, 1)
 		shape.Pairs = cmp.Or(shape.Pairs, c.Kappa)

@@ -14,11 +14,11 @@ import (
 
 // auditFlags are the flags of an attack.
 type auditFlags struct {
-	BlackBox   bool          `help:"Attack whole runs with unknown random draws: slower and weaker. Always on if the guarantee needs secret batches or steps."`
-	Runs       int           `positive:"" help:"Runs on each data set; half of them choose the attack. Default: 40000, with --black-box 10000, with --time up to 200000."`
-	Time       time.Duration `positive:"" placeholder:"30s" help:"Stop after this time. The bound so far holds with the same confidence."`
+	BlackBox   bool          `help:"Attack whole runs without knowing their random draws (slower, weaker). Always on if batches or steps must stay secret."`
+	Runs       int           `positive:"" help:"Runs on each data set; half of them only select the attack. Default: 40000; 10000 with --black-box; up to 200000 with --time."`
+	Time       time.Duration `positive:"" placeholder:"30s" help:"Stop after this time. The bound found by then has the same confidence."`
 	Confidence float64       `positive:"" default:"0.999" help:"Confidence of the bound."`
-	Seed       uint64        `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
+	Seed       uint64        `default:"1" help:"Seed of the audit. The same seed gives the same bounds."`
 	Workers    int           `positive:""`
 	Plot       string        `placeholder:"FILE" help:"File for a picture of the result: SVG, PDF or PNG, by its ending."`
 	pageFlag

@@ -69,9 +69,9 @@ func auditFigure(r *audit.Report) *experiment.Figure {
 		Title: fmt.Sprintf("Attack on %s (%s loss)\n%d runs on each side", r.Algorithm, r.Loss, len(r.Scores[0])),
 		X:     "false alarms: guesses \"neighbour\" on the data", Y: "hits: guesses \"neighbour\" on the neighbour",
 		Curves: []experiment.Curve{
-			{Name: fmt.Sprintf("most that the claim allows\n(epsilon %.4g, delta %.3g)", r.Epsilon, r.Delta), X: grid,
+			{Name: fmt.Sprintf("limit of the claim\n(epsilon %.4g, delta %.3g)", r.Epsilon, r.Delta), X: grid,
 				Y: limit, Smooth: true},
-			{Name: fmt.Sprintf("attack (each rate within %.2g, 95 %%)", sampling), X: alarms, Y: hits, Smooth: true},
+			{Name: fmt.Sprintf("attack (rates +- %.2g at 95 %% confidence)", sampling), X: alarms, Y: hits, Smooth: true},
 			{Name: "guessing", X: []float64{0, 1}, Y: []float64{0, 1}, Smooth: true},
 		},
 	}

@@ -17,11 +17,12 @@ func auditFacts(r *audit.Report, plot string) (f algorithms.Facts) {
 		r.Records, r.Features)
 	f.Line("attack", "%s; %s", r.Access, r.Instance)
 	if r.Planned > 0 {
-		f.Line("", "%d runs on each of two neighbouring data sets; half of the runs choose the attack; seed %d",
+		f.Line("", "%d runs on each of two neighbouring data sets; half of the runs select the attack, the others "+
+			"test it; seed %d",
 			r.Runs, r.Seed)
 	}
 	if r.Stopped != "" {
-		f.Line("", "stopped before %d runs (%s); the bounds are from the last check, with the same confidence",
+		f.Line("", "stopped before %d runs (%s); the last bounds keep their confidence",
 			r.Planned, r.Stopped)
 	}
 	if r.Move > 0 {
@@ -42,7 +43,7 @@ func auditFacts(r *audit.Report, plot string) (f algorithms.Facts) {
 		f.Line("", "  %s", bound.Attack)
 	}
 	writeTightness(&f, r)
-	f.Line("low bits", "%d released values, %d off the noise grid; %d noise vectors repeat", r.Values,
+	f.Line("low bits", "%d values were released; %d are off the noise grid; %d noise vectors repeat", r.Values,
 		r.OffGrid, r.Repeated)
 	f.Line("verdict", "%s", auditVerdict(r))
 	if plot != "" {
@@ -64,13 +65,13 @@ func writeTightness(f *algorithms.Facts, r *audit.Report) {
 		f.Line("tightness", "%.3f +- %.3f (standard error) of the claim: %s is %.4f, the claimed %s %.4f", share,
 			standardError, t.Quantity, t.Estimate, of, t.Claim)
 	} else if s := r.Shift; s != nil {
-		f.Line("", "gap/sd of the scores: %.4f, standard error %.4f (the claim has no mu)", s.Mu,
+		f.Line("", "gap of the mean scores: %.4f standard deviations, with standard error %.4f", s.Mu,
 			s.StandardError)
 	}
 	if !r.Holds() {
 		return
 	}
-	control := "These runs refute this value, so they would find a leak of twice the claim"
+	control := "These runs refute this value, so they can detect a leak of twice the claim"
 	if !r.HalfRefuted {
 		control = "These runs do NOT refute this value"
 		switch {
@@ -79,9 +80,9 @@ func writeTightness(f *algorithms.Facts, r *audit.Report) {
 		case r.Planned == 0:
 			control += "; try more --canaries, or --method runs"
 		case r.RunsAtLeast > 0:
-			control += fmt.Sprintf("; at least about %d runs are needed, or a larger --epsilon", max(r.RunsAtLeast, r.Runs+1))
+			control += fmt.Sprintf("; use at least about %d runs, or a larger --epsilon", max(r.RunsAtLeast, r.Runs+1))
 		case r.Shift != nil && r.Access != audit.BlackBox.String():
-			control += "; more --runs will not help, because gap/sd is too small; try a larger --epsilon"
+			control += "; more --runs will not help; try a larger --epsilon"
 		default:
 			control += "; try more --runs, or a larger --epsilon"
 		}
@@ -95,14 +96,14 @@ func auditVerdict(r *audit.Report) (verdict string) {
 	case r.Refuted():
 		verdict = "THE CLAIM IS REFUTED"
 	case r.Exceeds():
-		verdict = "THE CERTIFICATE IS EXCEEDED: the vectors move too far, so the claim does not hold"
+		verdict = "THE CERTIFICATE IS EXCEEDED: the exact vectors are too far apart, so the claim does not hold"
 	case !r.Holds():
-		verdict = "THE NOISE IS WRONG: some noise is off its grid or repeats, so the claim does not hold"
+		verdict = "THE NOISE IS WRONG: some values are off the grid, or noise vectors repeat, so the claim does " +
+			"not hold"
 	case r.HalfRefuted:
-		verdict = "the claim is not refuted (which does not prove it)"
+		verdict = "the claim is not refuted, but this does not prove it"
 	default:
-		verdict = "the claim is not refuted, but this audit has no power: it would not refute a claim of half the " +
-			"size either"
+		verdict = "the claim is not refuted, but this audit has no power: it would not even refute half of the claim"
 	}
 	if e := r.PaperEpsilon; e > 0 {
 		paper := "is not refuted"

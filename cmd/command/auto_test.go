@@ -41,8 +41,8 @@ func TestAutoOnTheCommandLine(t *testing.T) {
 	for args, says := range map[string]string{
 		"--second-moments none": "the flags change the number of steps to 0",
 		"--steps 5":             "the flags change the number of steps to 5",
-		"--steps 2":             "where two logistic steps are best\n",
-		"--class-balance 0.3":   "where two logistic steps are best\n",
+		"--steps 2":             "so moments with two logistic steps are best\n",
+		"--class-balance 0.3":   "so moments with two logistic steps are best\n",
 	} {
 		ends(t, dir, exitOK, says, append([]string{"plan", "-n", "50000", "-d", "4"}, strings.Fields(args)...)...)
 	}

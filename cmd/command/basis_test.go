@@ -16,7 +16,7 @@ func TestBasisAuto(t *testing.T) {
 	text := must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t)
 	write(t, dir, "auto.yaml", "basis: auto\n"+string(text))
 	for _, c := range []struct{ epsilon, basis, says string }{
-		{"1", "none", "needs at least"}, {"1000", "spike:6", "reaches the 350 that this basis needs"},
+		{"1", "none", "want at least 350"}, {"1000", "spike:6", "this basis needs 350"},
 	} {
 		args := []string{"train", "--data", "patients.csv", "--schema", "auto.yaml", "--holdout", "0.25", "--epsilon",
 			c.epsilon, "--delta", "1e-5", "--force", "--yes"}
@@ -40,7 +40,7 @@ func TestBasisAuto(t *testing.T) {
 	}
 	r := decoded[trainResult](t, dir, "train", "--data", "patients.csv", "--schema", "auto.yaml", "--task", "metric",
 		"--force", "--yes", "--json")
-	must.Contain(t, r.Basis, "none, chosen by auto: bases are chosen only for scores")
+	must.Contain(t, r.Basis, "none, chosen by auto: only the algorithm moments")
 	// Without the key a line is printed where it matters; basis: none, and files that are encoded already or cannot be read twice, have no basis.
 	write(t, dir, "none.yaml", "basis: none\n"+string(text))
 	mustRun(t, dir, "data", "pack", "patients.csv", "--schema", "patients.yaml", "-o", "patients.dyadpack")

@@ -13,13 +13,13 @@ import (
 )
 
 type benchCmd struct {
-	Quick   bool     `help:"Smaller sizes and 3 runs: less than a minute."`
+	Quick   bool     `help:"Measure smaller sizes, with 3 runs, in less than a minute."`
 	Runs    int      `positive:"" placeholder:"N" help:"Timed runs of each line. Default: 11, or 3 with --quick."`
 	Workers int      `positive:"" default:"1" placeholder:"N" help:"Goroutines; the default shows one core."`
 	Variant string   `default:"all" enum:"all,best,generic,avx2,avx512" help:"Kernels to measure: ${enum}."`
-	Devices []string `name:"device" aliases:"devices" default:"cpu" placeholder:"NAME" help:"Where to measure gradients, comma separated: cpu, cuda:N. No share of peak is shown for a GPU."`
-	Peers   []string `type:"existingfile" needs:"workers=1" why:"it compares one core with one core" placeholder:"FILE" help:"Compare with other programs on this machine. The files (comma separated) are output of the scripts in bench/peers."`
-	Only    string   `placeholder:"METHOD" help:"Measure only the lines whose method contains this text, such as k-NN or near-linear."`
+	Devices []string `name:"device" aliases:"devices" default:"cpu" placeholder:"NAME" help:"Devices that compute gradients, comma separated: cpu, cuda:N. A GPU shows no share of peak."`
+	Peers   []string `type:"existingfile" needs:"workers=1" why:"it compares one core with one core" placeholder:"FILE" help:"Compare with other programs. FILE is output of a script in bench/peers on this machine; separate files by commas."`
+	Only    string   `placeholder:"METHOD" help:"Measure only methods whose name contains this text, such as k-NN or near-linear."`
 	Records int      `positive:"" within:"[2,]" hidden:"" help:"Records of every line."`
 }
 
@@ -78,7 +78,8 @@ func (c *benchCmd) readPeers(p *cases.Peers) error {
 			return badInput("--peers %s: %v", name, err)
 		}
 		if p.CPU != cases.CPUModel() {
-			return badInput("--peers %s: made on %q, this machine is %q; run the scripts of bench/peers here", name, p.CPU,
+			return badInput("--peers %s: the file was made on another CPU (%q, here %q); run the scripts of "+
+				"bench/peers here", name, p.CPU,
 				cases.CPUModel())
 		}
 	}
@@ -91,7 +92,7 @@ func (c *benchCmd) open(o *cases.Options) (done func(), err error) {
 	for _, name := range c.Devices {
 		if name == "auto" || slices.ContainsFunc(o.Devices, func(d cases.Device) bool { return d.Name == name }) {
 			done()
-			return nil, badInput("--device %s: want cpu and cuda:N, each once", strings.Join(c.Devices, ","))
+			return nil, badInput("--device %s: list cpu and cuda:N only, each once", strings.Join(c.Devices, ","))
 		}
 		f := deviceFlag{Device: name}
 		close, err := f.openDevice(c.Workers, cuda.AutoPrecision)

@@ -67,6 +67,6 @@ func TestBenchPeers(t *testing.T) {
 	}
 	args := []string{"lab", "bench", "--records", "64", "--runs", "1", "--set", "variant=generic", "--peers"}
 	ran(t, dir, append(args, "here.csv")...).exits(exitOK).prints("; ratio to peers").counts(0, "other").counts(1, "x slow\n")
-	ends(t, dir, exitInput, `made on "another"`, append(args, "there.csv")...)
+	ends(t, dir, exitInput, `another CPU ("another"`, append(args, "there.csv")...)
 	ran(t, dir, append(args, "here.csv", "--workers", "2")...).exits(exitInput)
 }

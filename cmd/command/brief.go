@@ -21,8 +21,7 @@ func (a *app) emitBrief(v any, full, brief string) error {
 
 // clamped describes the treatment of values outside the schema's ranges. The number of such values would reveal
 // facts about records.
-const clamped = `a value outside its range counts as the nearest end of the range ("dyad data inspect" counts such ` +
-	"values)"
+const clamped = `a value outside its range is moved to the nearest end ("dyad data inspect" counts such values)`
 
 // writeMade writes the lines about a model: its file, its training data, and the meaning of its numbers.
 func (o *runOutcome) writeMade(b *strings.Builder, task, from string, s *dataset.Schema) {
@@ -130,10 +129,10 @@ func (r *heldResult) writeSummary(b *strings.Builder, n int, unit string, public
 		}
 		line(b, "held out", "%s%s%s", text,
 			pick(unit == "persons", "; this figure counts rows, not persons", ""),
-			pick(public, "", "; this exact figure is not covered by the guarantee"))
+			pick(public, "", "; the guarantee does not cover this exact figure"))
 	}
 	if p := r.HeldPrivate; p != nil {
-		line(b, "held out", "%d %s were evaluated privately (charged as run %s); figures in %s", n,
+		line(b, "held out", "%d %s were evaluated privately, charged as run %s; the figures are in %s", n,
 			unit, p.Run, p.Out)
 		writeFigures(b, p.Figures)
 	}
@@ -154,12 +153,12 @@ func (r *privateResult) brief(a *app) string {
 	} else if r.whole {
 		writeFigures(&b, r.Figures)
 	} else {
-		covering := fmt.Sprintf("(the %g %% interval covers sampling and noise) on %s", 100*r.Figures.Confidence, r.units())
+		covering := fmt.Sprintf("(%g %% interval for sampling and noise, on %s)", 100*r.Figures.Confidence, r.units())
 		if f := r.Figures.AUC; f != nil {
 			line(&b, "AUC", "%s %s%s", between(*f), covering, tooWide(*f))
 		}
 		if f := r.Figures.Difference; f != nil {
-			line(&b, "AUC", "this AUC minus the AUC of the other model is %s %s", between(*f), covering)
+			line(&b, "AUC", "AUC of this model minus AUC of the other: %s %s", between(*f), covering)
 		}
 		for _, right := range r.Figures.Right {
 			line(&b, "accuracy", "%s %s, %s", between(right.Figure), covering, right.Classifier)

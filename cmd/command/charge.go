@@ -153,7 +153,7 @@ func (o *runOutcome) writeReleased(b *strings.Builder, saved *lib.Outcome) {
 
 // noteReleased reports a released result that is not a model. what names the result, followed by "is" or "are".
 func (k charging) noteReleased(a *app, saved *lib.Outcome, what string) error {
-	a.note("dyad: run %s was released on %s; its %s saved as %s, and nothing more was charged", k.Resume,
+	a.note("dyad: run %s was released on %s; nothing more was charged; its %s saved as %s", k.Resume,
 		saved.Released.Format("2006-01-02"), what, saved.File)
 	return nil
 }
@@ -192,8 +192,8 @@ func chargedThere(l *lib.Ledger, id string, models ...string) error {
 			return err
 		}
 		if m.DataID == id && !known[m.Run] {
-			return badInput("%s was trained on data id %q by run %s, but the ledger %s does not have this run; use "+
-				"the ledger of that run (--ledger)", name, id, m.Run, l.Path())
+			return badInput("%s was trained on data id %q, but its run %s is not in the ledger %s; name the ledger "+
+				"of this run with --ledger", name, id, m.Run, l.Path())
 		}
 	}
 	return nil

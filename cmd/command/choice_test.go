@@ -34,7 +34,7 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 	write(t, dir, "records.yaml", fmt.Sprintf(schema, "records", "", "ignore"))
 	write(t, dir, "persons.yaml", fmt.Sprintf(schema, "persons", "persons: 3000\nmax_rows_per_person: 4\n", "person"))
 	for unit, n := range map[string]int{"records": 6000, "persons": 3000} {
-		ends(t, dir, exitOK, "1 of 6 pairs of columns are chosen privately", "plan", "--schema", unit+".yaml", "-n",
+		ends(t, dir, exitOK, "1 of 6 column pairs are chosen privately", "plan", "--schema", unit+".yaml", "-n",
 			fmt.Sprint(n), "--epsilon", "16")
 		model := unit + ".json"
 		ends(t, dir, exitOK, "a * b, chosen in private", "train", "--data", "rows.csv", "--schema", unit+".yaml", "--epsilon",
@@ -73,9 +73,9 @@ func TestPairsAreChosenThroughTheProgram(t *testing.T) {
 }
 
 // ofChoices are the reasons of the checker to refuse a choice.
-var ofChoices = []string{"the sensitivity and the kind of event of a choice: it has ",
-	"a plan may choose pairs of columns only once; it must choose 1 to 8 pairs, after one release with noise and " +
-		"before another", "a choice has epsilon "}
+var ofChoices = []string{"the sensitivity or the event kind of a choice: it has ",
+	"a plan may choose pairs of columns only once, 1 to 8 of them, " +
+		"between two noisy releases", "a choice has epsilon "}
 
 // forged changes what a model file says of its choice, and what follows from it.
 func forged(t *testing.T, text []byte) {

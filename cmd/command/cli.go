@@ -19,7 +19,7 @@ type cli struct {
 	Ledger ledgerCmd `cmd:"" group:"Decide:" help:"Show, check or cap what has been spent on each data set."`
 
 	Train  trainCmd  `cmd:"" group:"Train:" help:"Train a model. Without --data: on an embedded synthetic clinical data set."`
-	Search searchCmd `cmd:"" group:"Train:" help:"Choose among settings or released models privately: training, scoring and choosing in one charge."`
+	Search searchCmd `cmd:"" group:"Train:" help:"Choose privately among settings or released models. One charge pays for training, scores and choice."`
 
 	Evaluate evaluateCmd `cmd:"" group:"Judge and use:" help:"Evaluate a model on a data file."`
 	Predict  predictCmd  `cmd:"" group:"Judge and use:" help:"Score records with a model."`
@@ -37,7 +37,7 @@ type cli struct {
 	Online     onlineCmd     `cmd:"" help:"Train on a stream of records and release a model after every batch."`
 	Pairs      pairsCmd      `cmd:"" help:"Train on pairs, labelled by similarity or by preference."`
 	Cluster    clusterCmd    `cmd:"" help:"Find cluster centres of records privately, optionally with a metric from pairs."`
-	Threshold  thresholdCmd  `cmd:"" help:"Spend budget on a decision threshold, so that predict prints classes."`
+	Threshold  thresholdCmd  `cmd:"" help:"Choose a decision threshold, at a cost; predict then prints classes."`
 	Transform  transformCmd  `cmd:"" help:"Map records by a learned metric."`
 	Account    accountCmd    `cmd:"" help:"Convert between noise and epsilon."`
 	Devices    devicesCmd    `cmd:"" help:"List the values of --device."`
@@ -55,10 +55,10 @@ type auditCmd struct {
 type dataCmd struct {
 	Schema  dataSchemaCmd  `cmd:"" help:"Draft a schema for a data file."`
 	Check   dataCheckCmd   `cmd:"" help:"Check a schema without reading any data."`
-	Inspect dataInspectCmd `cmd:"" help:"Describe a data file as its schema reads it. The figures are private."`
+	Inspect dataInspectCmd `cmd:"" help:"Describe a data file, read with its schema. The figures are private."`
 	Convert dataConvertCmd `cmd:"" help:"Write the rows of a data file in another format."`
-	Pack    dataPackCmd    `cmd:"" help:"Encode a data file once, into a file that is mapped instead of read."`
-	Synth   dataSynthCmd   `cmd:"" help:"Write synthetic clinical records, or visits of persons to a hospital, and their schema."`
+	Pack    dataPackCmd    `cmd:"" help:"Encode a data file once, so that later runs start faster."`
+	Synth   dataSynthCmd   `cmd:"" help:"Write synthetic clinical records or hospital visits, and their schema."`
 	List    dataListCmd    `cmd:"" help:"List the public data sets that can be fetched."`
 	Fetch   dataFetchCmd   `cmd:"" help:"Fetch a public data set into the cache."`
 	Verify  dataVerifyCmd  `cmd:"" help:"Check files against the catalogue of public data sets."`
@@ -67,7 +67,7 @@ type dataCmd struct {
 // evaluateCmd has a command for each kind of performance figures.
 type evaluateCmd struct {
 	Private evaluatePrivateCmd `cmd:"" help:"Release private figures; \"dyad evaluate MODEL --epsilon EPSILON\" is short for it."`
-	Exact   evaluateExactCmd   `cmd:"" help:"Print exact figures of records. For private records there is no guarantee."`
+	Exact   evaluateExactCmd   `cmd:"" help:"Print exact figures. They have no guarantee for private records."`
 	Compare evaluateCompareCmd `cmd:"" help:"Evaluate the difference of the AUCs of two models on the same records."`
 }
 
@@ -79,7 +79,7 @@ type ledgerCmd struct {
 	Key  ledgerKeyCmd  `cmd:"" help:"Make or show the key that signs releases."`
 	Sign ledgerSignCmd `cmd:"" help:"Sign a file that a run released."`
 
-	Compact ledgerCompactCmd `cmd:"" help:"Move finished runs to an archive. Totals remain."`
+	Compact ledgerCompactCmd `cmd:"" help:"Move finished runs to an archive. The ledger keeps the totals."`
 }
 
 type localCmd struct {
@@ -88,8 +88,8 @@ type localCmd struct {
 	Server   localServerCmd   `cmd:"" help:"Serve a protocol over HTTP: publish the model, take one message per user and epoch."`
 	Client   localClientCmd   `cmd:"" help:"Answer a server with one privatised message. The record stays here."`
 	Model    localModelCmd    `cmd:"" help:"Save the model that a server publishes, for predict."`
-	Token    localTokenCmd    `cmd:"" help:"Make the tokens with which users prove their ids to a server."`
-	Audit    localAuditCmd    `cmd:"" help:"Attack the messages of a method and bound their epsilon from below."`
+	Token    localTokenCmd    `cmd:"" help:"Make the tokens that prove the users' ids to a server."`
+	Audit    localAuditCmd    `cmd:"" help:"Attack the messages of a method to find a lower bound of epsilon."`
 }
 
 type lossesCmd struct {
@@ -98,7 +98,7 @@ type lossesCmd struct {
 }
 
 type pairsCmd struct {
-	Train   pairsTrainCmd   `cmd:"" help:"Train on labelled pairs of individuals: a metric, or scores from preferences."`
+	Train   pairsTrainCmd   `cmd:"" help:"Train a metric or preference scores on labelled pairs of individuals."`
 	Plan    pairsPlanCmd    `cmd:"" help:"Print the privacy report of a training on pairs without reading data."`
 	Inspect pairsInspectCmd `cmd:"" help:"Describe pairs and the graph behind them. The figures are private."`
 }
@@ -106,12 +106,12 @@ type pairsCmd struct {
 // planCmd has one command for the plan of an algorithm and one for the ranking of all algorithms.
 type planCmd struct {
 	Train   planTrainCmd   `cmd:"" help:"Print the whole privacy report of a training; \"dyad plan -n N\" is short for it."`
-	Compare planCompareCmd `cmd:"" help:"Rank all algorithms that apply, by the noise that reaches the model."`
+	Compare planCompareCmd `cmd:"" help:"Rank the algorithms that apply, by the noise in the model."`
 }
 
 // labCmd groups the commands that examine algorithms and losses and do not use a user's data.
 type labCmd struct {
-	Audit      auditCmd      `cmd:"" help:"Attack an algorithm and bound its epsilon from below."`
+	Audit      auditCmd      `cmd:"" help:"Attack an algorithm to find a lower bound of its epsilon."`
 	Curve      curveCmd      `cmd:"" help:"Draw the AUC against epsilon: algorithms x epsilons x splits."`
 	Bench      benchCmd      `cmd:"" help:"Measure this machine: time, pairs per second, share of its peak."`
 	Reproduce  reproduceCmd  `cmd:"" help:"Reproduce tables and figures of the papers."`

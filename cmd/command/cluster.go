@@ -12,15 +12,15 @@ import (
 
 type clusterCmd struct {
 	K          int       `positive:"" short:"k" required:"" help:"Number of clusters."`
-	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train. A label is not read."`
+	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train. Labels are not read."`
 	Schema     string    `required:"" placeholder:"FILE"`
-	Metric     string    `placeholder:"MODEL" help:"Model file of a metric, from dyad pairs train or dyad train --task metric. The metric maps the records first and has its own charge. Default: use the encoded records."`
+	Metric     string    `placeholder:"MODEL" help:"Model file of a metric (dyad pairs train, dyad train --task metric), which maps the records first. Its training is not charged again. Default: no metric."`
 	Out        string    `writes:"clusters" short:"o" default:"clusters.json" placeholder:"FILE" help:"File of the clusters."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1"`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Rounds     int       `positive:"" placeholder:"T" help:"Rounds of k-means, which share the budget. Default: 5."`
-	Clip       float64   `positive:"" placeholder:"R" help:"Public norm to which mapped records are clipped. Noise grows with it. Default: the bound that holds for every record."`
+	Clip       float64   `positive:"" placeholder:"R" help:"Public norm to which mapped records are clipped. A larger norm needs more noise. Default: enough for all records."`
 	StartSeed  uint64    `name:"init-seed" aliases:"start-seed" default:"1" help:"Public seed of the first centres."`
 	Plan       bool      `required:"" xor:"records" needs:"n" `
 	N          int       `positive:"" needs:"plan" short:"n" help:"As in plan, with --plan."`
@@ -153,7 +153,7 @@ func (r *clusterResult) writeClusters(b *strings.Builder) {
 	for j, n := range r.Counts {
 		counts[j] = fmt.Sprintf("%.0f", n)
 	}
-	line(b, "clusters", "the clusters have about %s records; the noise of each number has standard deviation %.2g",
+	line(b, "clusters", "their sizes are about %s records; each size has noise of standard deviation %.2g",
 		strings.Join(counts, ", "), r.Noise)
 	line(b, "model", "%s (assign records: dyad predict %s --data FILE)", r.Model, r.Model)
 }

@@ -112,7 +112,7 @@ func TestClustersFromPairs(t *testing.T) {
 		ran(t, dir, "predict", "c.json", "--data", "people.csv", "--out",
 			name).exits(exitOK).prints("1500 records written").makes(name)
 	}
-	ends(t, dir, exitInput, "dyad predict assigns", "evaluate", "c.json", "--data", "people.csv", "--epsilon", "1")
+	ends(t, dir, exitInput, "use dyad predict", "evaluate", "c.json", "--data", "people.csv", "--epsilon", "1")
 	// Records as they are encoded, and pure epsilon.
 	ran(t, dir, "cluster", "-k", "3", "--data", "people.csv", "--schema", "people.yaml", "--delta", "0", "--clip", "0.8",
 		"--rounds", "2", "--out", "pure.json", "-v").exits(exitOK).prints("K-norm", "norm at most 0.8")
@@ -142,7 +142,7 @@ func TestClustersThatAreRefused(t *testing.T) {
 			"scores.json"},
 		"257 clusters": append([]string{"-k", "257"}, people...),
 		"1001 rounds":  append([]string{"-k", "2", "--rounds", "1001"}, people...),
-		"does not have this run": append([]string{"-k", "2", "--metric", "links.json", "--ledger",
+		"is not in the ledger": append([]string{"-k", "2", "--metric", "links.json", "--ledger",
 			"other.jsonl"}, people...),
 		"want a number above 0": append([]string{"-k", "2", "--clip", "-1"}, people...),
 		"unknown flag --device": append([]string{"-k", "2", "--device", "cuda:0"}, people...),

@@ -60,7 +60,7 @@ func (c *config) place(s setting) string {
 // twice returns the error for a setting with several values that takes only one.
 func (c *config) twice(s setting) error {
 	why := pick(s.line > 0, ": --"+s.flag+" takes one value, not a list",
-		" takes one value, but is given more than once, by --set or by its flag")
+		" takes one value, but is given more than once (by --set or its flag)")
 	return badInput("%s%s", c.place(s), why)
 }
 
@@ -213,7 +213,7 @@ func (c *config) add(pairs []*ast.MappingValueNode, part string) error {
 			continue
 		}
 		if o := option(s.flag); part != "" && o != nil && partOf(s.flag) != part {
-			return badInput("%s:%d: %s is under \"%s\", but belongs to \"%s\"", c.path, s.line, s.flag, part, partOf(s.flag))
+			return badInput(`%s:%d: move %s from "%s" to "%s"`, c.path, s.line, s.flag, part, partOf(s.flag))
 		}
 		items := []ast.Node{p.Value}
 		if list, ok := p.Value.(*ast.SequenceNode); ok {
@@ -333,7 +333,7 @@ func leavesOut(command string, s setting) bool {
 func (c *config) unknown(command string, s setting, flags map[string]*kong.Flag) error {
 	if o := option(s.flag); o != nil && partOf(s.flag) == guaranteed &&
 		slices.ContainsFunc(recipeCommands, func(c string) bool { return shortName(c) == command }) {
-		return badInput("%s: dyad %s has no flag --%s; this flag changes the guarantee of the recipe", c.place(s),
+		return badInput("%s: dyad %s has no flag --%s, but the guarantee of the recipe depends on it", c.place(s),
 			command, s.flag)
 	}
 	near := ""

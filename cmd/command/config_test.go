@@ -89,8 +89,8 @@ func TestExportFiles(t *testing.T) {
 		{nil, "--onnx"},
 		{[]string{"--onnx", "--sql", "duckdb", "-o", "x"}, "exclude each other"},
 		{[]string{"--sql", "oracle"}, "duckdb"},
-		{[]string{"--go", "-o", "model.json", "--force"}, "the ending of this file name stands for JSON"},
-		{[]string{"--go", "-o", "patients.csv"}, "the ending of this file name stands for CSV"},
+		{[]string{"--go", "-o", "model.json", "--force"}, "its ending means JSON"},
+		{[]string{"--go", "-o", "patients.csv"}, "its ending means CSV"},
 	} {
 		ends(t, dir, exitInput, c.want, append([]string{"export", "model.json"}, c.args...)...)
 	}

@@ -11,7 +11,7 @@ import (
 
 // confirmFlag is the --yes flag of commands that charge.
 type confirmFlag struct {
-	Yes bool `short:"y" help:"Do not ask before a charge that cannot be taken back, or before a training of more than ten minutes."`
+	Yes bool `short:"y" help:"Do not ask before a final charge or a training of more than ten minutes."`
 }
 
 // confirm shows what will be done and asks for confirmation on a terminal. Without a terminal or without
@@ -47,19 +47,19 @@ func (f confirmFlag) unprotected(a *app, mode, schema string, public, resumed bo
 	if err != nil || s.Public {
 		return asInput(err)
 	}
-	return f.confirm(a, fmt.Sprintf("training on the private data %q without privacy may reveal records, and the "+
-		"total of this data id will have no finite epsilon", s.DataID))
+	return f.confirm(a, fmt.Sprintf("training on the private data %q without privacy may reveal records; the total "+
+		"of this data id will have no finite epsilon", s.DataID))
 }
 
 // unsoundFlag is the --paper-unsound flag.
 type unsoundFlag struct {
-	PaperUnsound bool `needs:"mode=paper" help:"For --mode paper with --public-data (not needed by a plan): run offpair* and onpair* without the burn-in that prevents all their steps, and dpgdc2 with its corrected step. The paper's claim does not cover these changes."`
+	PaperUnsound bool `needs:"mode=paper" help:"Change the paper's schedule: offpair* and onpair* without burn-in, dpgdc2 with a corrected step. The paper's claim does not cover this. Needs --mode paper; a run also needs --public-data."`
 }
 
 // checkUnsound returns an error if the flag could affect private data. No data have been read at this point.
 func (f unsoundFlag) checkUnsound(public bool) error {
 	if f.PaperUnsound && !public {
-		return badInput("--paper-unsound is only for public data; add --public-data (even with a public schema)")
+		return badInput("--paper-unsound is only for public data; add --public-data, even if the schema is public")
 	}
 	return nil
 }

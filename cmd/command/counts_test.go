@@ -18,7 +18,7 @@ var refusal = regexp.MustCompile(`\b(?:badInput|input\.Errorf|lossError|Refused)
 
 // grouped are the sections of flags that the help of each command lists by name, in one line: the page "dyad help charge" and its like
 // explain them once. As options of a command these flags are counted as one.
-var grouped = []string{charge, pagesOf, sourceOf, "Device; rounding, and the noise that covers rounding, depend on it:",
+var grouped = []string{charge, pagesOf, sourceOf, "Device. Rounding and its noise depend on the device:",
 	"Performance; results and guarantees do not depend on it:"}
 
 // TestThereIsLessToRead limits what a person has to read about options. A limit is the number of today: a change that needs

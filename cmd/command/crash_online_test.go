@@ -103,7 +103,7 @@ func (f *fixture) loseState(t *testing.T, e ended) ended {
 	must.Do(t, os.Rename(f.in(stateName), f.in("tmp/away")))
 	f.dyad(f.online("--resume")...).Want(t, "state lost", exitInput, "cannot read the state")
 	f.dyad("ledger", "show", "--ledger", f.in("ledger/ledger.jsonl")).Want(t, "show", exitOK,
-		"To continue the run, repeat its dyad online command with --resume, which reads the state file")
+		"To continue it at no further cost, repeat its dyad online command with --resume and the same state file")
 	must.Do(t, os.Rename(f.in("tmp/away"), f.in(stateName)))
 	return e
 }

@@ -94,7 +94,7 @@ func TestResumeFlagRefusals(t *testing.T) {
 	}{
 		"another epsilon": {resume("--epsilon", "2"), "was charged for the guarantee (1, 1e-05)-differentially private"},
 		// 55 of the old list
-		"other steps":       {resume("--steps", "17"), "was charged with other options, such as --steps"},
+		"other steps":       {resume("--steps", "17"), "was charged with other options"},
 		"another id":        {resume("--data-id", "other"), `charged for data id "`},
 		"another algorithm": {resume("--algorithm", "offpairc"), `charged for algorithm "dpgdsc", but now it is "offpairc"`},
 		"a seed": {resume("--seed", "3"),

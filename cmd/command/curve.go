@@ -21,7 +21,7 @@ import (
 )
 
 type curveCmd struct {
-	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments (YAML, see bench/plans) on public data, instead of the flags about data, epsilons and algorithms."`
+	Plan       string    `arg:"" optional:"" name:"plan" help:"Plan of experiments on public data (YAML, see bench/plans). It replaces the flags for data, epsilons and algorithms."`
 	Data       dataFiles `xor:"data" needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"As in train, with --schema. Private data cost budget and need --holdout-epsilon."`
 	Schema     string    `needs:"data" placeholder:"FILE"`
 	PublicData bool      `help:"As in train. The figures are exact."`
@@ -29,14 +29,14 @@ type curveCmd struct {
 	Synthetic  string    `xor:"data" placeholder:"KIND" help:"Synthetic data: ar1, clinical, scores, or a kind for --task metric. Default without data: clinical."`
 	Records    int       `positive:"" default:"5000" help:"Number of synthetic records."`
 	Features   int       `positive:"" default:"20" help:"Features of synthetic ar1 and scores."`
-	N          []int     `short:"n" placeholder:"N" help:"Numbers of training records; all other records are test records. Default: what --holdout leaves."`
+	N          []int     `short:"n" placeholder:"N" help:"Numbers of training records; the other records are tested. Default: set by --holdout."`
 	Holdout    float64   `within:"(0,1)" positive:"" default:"0.3" placeholder:"F" help:"Fraction of test records."`
 	Epsilons   []float64 `name:"epsilon" within:"(0,)" aliases:"epsilons" placeholder:"E" help:"Epsilons. Default: 0.1,0.3,1,3,10."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Algorithms []string  `name:"algorithm" aliases:"algorithms" placeholder:"NAME" help:"Algorithms with their defaults, see \"dyad lab algorithms\", or auto. Default: auto."`
-	NoCeiling  bool      `help:"Leave out the models without privacy. Curves of private data never have them."`
+	NoCeiling  bool      `help:"Leave out the models without privacy. On private data, they are always left out."`
 	Task       string    `default:"auc" enum:"auc,metric" help:"As in train. Metrics are judged by nearest neighbours."`
-	Splits     int       `positive:"" help:"Random splits into training and test records. Default: 10, or 1 on private data, where each split is charged."`
+	Splits     int       `positive:"" help:"Random splits into training and test records. Each split of private data is charged. Default: 10; private data: 1."`
 	Noises     int       `positive:"" default:"1" help:"Draws of noise for each split."`
 	PublicSeed uint64    `aliases:"split-seed" default:"1" help:"Seed of synthetic data and of the noise on public data."`
 	Out        string    `short:"o" default:"curve" placeholder:"PREFIX" help:"Prefix of the files: PREFIX.csv, PREFIX-summary.csv and the pictures."`
@@ -77,7 +77,7 @@ func (c *curveCmd) Run(a *app) error {
 		}
 		if from = data.Name; set != nil {
 			if o.Parts > 0 || c.Merge != nil {
-				return badInput("a curve of private data is one release; leave --part and --merge out")
+				return badInput("private data give one release for the whole curve; leave --part and --merge out")
 			}
 			return c.private(a, data, set, page)
 		}
@@ -151,7 +151,7 @@ func (c *curveCmd) planned() (*experiment.Plan, []string, error) {
 	}
 	p, err := experiment.Load(c.Plan)
 	if err == nil && !c.PublicData && slices.ContainsFunc(p.Data, func(d experiment.Data) bool { return d.File != "" }) {
-		err = badInput("the plan %s names data files, but a plan of experiments is only for public data; add --public-data",
+		err = badInput("the plan %s names data files, which must be public; if they are, add --public-data",
 			c.Plan)
 	}
 	folder := c.Dir
@@ -186,8 +186,7 @@ func (c *curveCmd) source(a *app) (experiment.Data, *dataset.Dataset, error) {
 func (c *curveCmd) read(a *app, name string, from dataFiles, s *dataset.Schema,
 	public bool) (d experiment.Data, set *dataset.Dataset, err error) {
 	grouped := slices.ContainsFunc(s.Columns, func(c dataset.Column) bool { return c.Role == dataset.RoleGroup })
-	if err := (input.Needs{Ungrouped: "the schema has query groups, but a curve compares all records; set the role " +
-		"of the group column to ignore"}).Of(input.Lacks{Ungrouped: grouped}); err != nil {
+	if err := (input.Needs{Ungrouped: "a curve does not support query groups; set role: ignore for the group column"}).Of(input.Lacks{Ungrouped: grouped}); err != nil {
 		return d, nil, err
 	}
 	public = public || s.Public
@@ -310,13 +309,13 @@ func (r curveResult) text() string {
 	var b strings.Builder
 	b.WriteString(r.means("-").Text())
 	if r.Failures > 0 {
-		fmt.Fprintf(&b, "%d runs gave no value; the column status of %s says why\n", r.Failures, r.CSV)
+		fmt.Fprintf(&b, "%d runs gave no value; for the reason, see the column status of %s\n", r.Failures, r.CSV)
 	}
 	fmt.Fprintf(&b, "\nrows      %s\nmeans     %s\n", r.CSV, r.Summary)
 	for _, f := range r.Figures {
 		fmt.Fprintf(&b, "picture   %s\n", f)
 	}
-	b.WriteString("guarantee none (public data, seeded noise). Do not use these figures to choose options for " +
-		"private data of the same people\n")
+	b.WriteString("guarantee none, because data are public and noise has a seed. Do not use these figures to " +
+		"choose options for private data of the same people\n")
 	return b.String()
 }

@@ -22,8 +22,8 @@ import (
 func (c *curveCmd) checkPrivate() error {
 	switch {
 	case c.HoldoutEpsilon == nil:
-		return badInput("%s is private, so every run and its figures are charged; give --holdout-epsilon for the "+
-			"figures, or --public-data if the data are public", c.Data)
+		return badInput("%s is private, so the figures need a budget; give --holdout-epsilon, or --public-data if "+
+			"the data are public", c.Data)
 	case len(c.N) > 1:
 		return badInput("on private data, -n takes one number of training records, not %d", len(c.N))
 	case c.Retry || c.Parallel != 1:
@@ -75,11 +75,12 @@ func (c *curveCmd) private(a *app, d experiment.Data, set *dataset.Dataset, page
 	k.recovered = func(saved *lib.Outcome, _ *lib.Ledger) error { return k.noteReleased(a, saved, "rows are") }
 	k.plan = func() (planned, error) {
 		if c.Resume == "" {
-			a.note("dyad: the cost of %d trainings with their private figures is: %s", len(p.Options.Runs), p.Guarantee.String())
+			a.note("dyad: the cost of all %d trainings with their private figures: %s", len(p.Options.Runs),
+				p.Guarantee.String())
 		}
 		return planned{
 			warnings: p.Warnings(), delta: max(p.Guarantee.Delta, privacy.DefaultDelta(units)), n: units,
-			ask: []string{fmt.Sprintf("the whole cost is charged to %q at once", cmp.Or(c.DataID, r.DataID))},
+			ask: []string{fmt.Sprintf("the cost of all runs is charged to %q at once", cmp.Or(c.DataID, r.DataID))},
 		}, nil
 	}
 	k.run = func(o lib.Run) (bool, error) {
@@ -167,8 +168,8 @@ func (r *privateCurveResult) text() string {
 	for _, x := range r.Rows {
 		line(&b, "AUC", "epsilon %-6g %s: %.4f (%.4f to %.4f)", x.Epsilon, x.Algorithm, x.AUC, x.Low, x.High)
 	}
-	line(&b, "intervals", "%g %% for the model of each run; they cover sampling of held-out records and noise of "+
-		"the figures", 100*defaultConfidence)
+	line(&b, "intervals", "%g %% for each model; they cover the sampling of held-out records and the noise of the "+
+		"figures", 100*defaultConfidence)
 	for _, f := range slices.Concat([]string{r.Out, r.CSV}, r.Figures) {
 		line(&b, "file", "%s", f)
 	}

@@ -20,7 +20,7 @@ const mostCurves = 12
 
 // curvesFlag is the flag that requests the curves of a model.
 type curvesFlag struct {
-	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score. .json: all columns and interactions. .svg, .pdf, .png: a picture of the numeric columns."`
+	Curves string `writes:"curves" placeholder:"FILE" help:"Write what each column adds to a linear score. .json: all columns and interactions. .svg, .pdf, .png: a plot of the numeric columns."`
 }
 
 // check returns an error if the file cannot be written or the model has no curves.
@@ -64,7 +64,7 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 		}
 	}
 	if grid == nil {
-		return badInput("the model has no numeric column to draw; name a .json file to save its categories")
+		return badInput("the model has no numeric column, so there is no curve; name a .json file instead")
 	}
 	var b bytes.Buffer
 	if err := grid.Write(&b, strings.ToLower(strings.TrimPrefix(filepath.Ext(f.Curves), "."))); err != nil {
@@ -74,9 +74,9 @@ func (f curvesFlag) write(m *model, out *files.Output) error {
 }
 
 // bandWords describe the coverage of a band.
-const bandWords = "bands of 95 %, each for a whole curve. They cover the noise of the signed sum, the gradients " +
-	"and, to first order, the second moments, given the released matrix, ridge, damping and length. " +
-	"A band does not cover other noise, the ridge's shrinkage or the sampling"
+const bandWords = "bands of 95 %, each for a whole curve. A band covers the noise of the signed sum and of " +
+	"gradients, and to first order that of second moments. A band does not cover other noise, the ridge's " +
+	"shrinkage or the sampling. The released matrix, ridge, damping and length count as exact"
 
 // curveFigure returns the figure of a numeric column.
 func curveFigure(c curves.Curve) experiment.Figure {
@@ -108,23 +108,24 @@ func curvesSection(m *model) (s page.Section, err error) {
 		return s, nil // a metric or a network has no curves
 	}
 	s = page.Section{ID: "curves", Title: "Curves", Text: []string{
-		"A score is the sum of what the columns and interactions add. If a record has a norm above 1, the sum is divided by " +
-			"this norm. Each curve has the mean 0 over its range.",
+		"A score is the sum of the terms of all columns and interactions. The sum is divided by the norm of the " +
+			"record if this norm is above 1. Each curve has mean 0 over its range.",
 	}}
 	if m.CurveNoise != nil {
-		s.Text = append(s.Text, "The bands are "+bandWords+". \""+curves.NoBend+"\": a straight line is within the band.")
+		s.Text = append(s.Text, "The bands are "+bandWords+". \""+curves.NoBend+`" means that a straight line fits `+
+			"into the band.")
 	} else {
-		s.Text = append(s.Text, "There are no bands: this model has no covariance of its noise.")
+		s.Text = append(s.Text, "There are no bands, because this model has no covariance of the noise.")
 	}
 	all = slices.DeleteFunc(all, func(c curves.Curve) bool { return c.X == nil })
 	span := func(c curves.Curve) float64 { return slices.Max(c.Y) - slices.Min(c.Y) }
 	slices.SortStableFunc(all, func(a, b curves.Curve) int { return cmp.Compare(span(b), span(a)) })
-	t := page.Table{Caption: "Numeric columns, in the order of how far they move scores",
+	t := page.Table{Caption: "Numeric columns, by their effect on scores",
 		Head: []string{"column", "from lowest to highest", "shape"}}
 	for k, c := range all {
 		t.Add(c.Name, fmt.Sprintf("%.4g", span(c)), c.Bend)
 		if k < mostCurves {
-			if err := drawn(&s, curveFigure(c), "What the column adds to the score, over its range in the schema."); err != nil {
+			if err := drawn(&s, curveFigure(c), "What each value of the column adds to the score."); err != nil {
 				return s, err
 			}
 		}
@@ -135,7 +136,7 @@ func curvesSection(m *model) (s page.Section, err error) {
 	}
 	s.Tables = append(s.Tables, t)
 	if pairs := curves.Surfaces(m.Encoder, m.Weights); pairs != nil {
-		t := page.Table{Caption: "Interactions: what a pair of columns adds to the curves of both",
+		t := page.Table{Caption: "Interactions: what a pair of columns adds to the curves of its two columns",
 			Head: []string{"columns", "from lowest to highest"}}
 		for _, p := range pairs {
 			values := slices.Concat(p.Z...)

@@ -69,7 +69,7 @@ func (f dataFiles) shared(others dataFiles) (n int) {
 
 // labelsFlag is the flag that names the labels file, for formats that keep labels in a second file.
 type labelsFlag struct {
-	Labels string `placeholder:"FILE" help:"File of the labels, for NPY and IDX. Default: what the schema says, else the usual name next to the data."`
+	Labels string `placeholder:"FILE" help:"File of the labels, for NPY and IDX. Default: as in the schema, else the usual name next to the data."`
 }
 
 // options returns o with the flag applied.

@@ -55,7 +55,7 @@ func checkedText(e catalog.Entry) string {
 
 type dataFetchCmd struct {
 	Name   string `arg:"" help:"Data set; \"dyad data list\" names them."`
-	Mirror string `placeholder:"URL" help:"Address of a folder that has the files, instead of the public address."`
+	Mirror string `placeholder:"URL" help:"Fetch from the folder at this address, not from the public address."`
 	DryRun bool   `help:"Only print the files that would be fetched, with source and destination."`
 	cacheFlag
 }

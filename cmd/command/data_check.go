@@ -36,11 +36,11 @@ func (c *dataCheckCmd) Run(a *app) error {
 	r := checkResult{DataID: s.DataID, Public: s.Public, Features: e.FeatureNames(),
 		Unit: pick(s.ByPerson(), algorithms.OnePerson, algorithms.OneRecord), Schema: s}
 	var b strings.Builder
-	line(&b, "schema", "%s is valid; it makes %d encoded features from %d columns and protects %s", c.Schema, e.Dim(),
+	line(&b, "schema", "%s is valid: %d encoded features from %d columns; it protects %s", c.Schema, e.Dim(),
 		len(e.Columns()), r.Unit)
 	if auto {
-		line(&b, "basis", "the schema says auto, so dyad train and dyad plan choose a basis. The number of "+
-			"features above does not include a basis")
+		line(&b, "basis", "auto: dyad train and dyad plan choose the basis, which is not in the number of features "+
+			"above")
 	}
 	if pairs := e.Interactions(); len(pairs) > 0 {
 		line(&b, "pairs", "%d interactions make %d of the features", len(pairs), e.Dim()-pairs[0].Offset)
@@ -48,7 +48,8 @@ func (c *dataCheckCmd) Run(a *app) error {
 	line(&b, "label", "%s", direction(s))
 	if from := s.FromDataColumns(); len(from) > 0 {
 		line(&b, "warning", "the ranges or categories of %s were taken from the data. Replace them by values known "+
-			"without the data; if these are the same, add known_from", strings.Join(from, ", "))
+			"without the data. If you know the same values from elsewhere, name the source in known_from",
+			strings.Join(from, ", "))
 	}
 	if s.Draft != "" {
 		line(&b, "warning", "%s", algorithms.DraftAway)

@@ -13,7 +13,7 @@ import (
 )
 
 type dataConvertCmd struct {
-	In        dataFiles `arg:"" help:"Data file. A folder or a quoted pattern is read as one file."`
+	In        dataFiles `arg:"" help:"Data file. A folder or a quoted pattern counts as one file."`
 	Out       string    `arg:"" help:"File to write."`
 	Schema    string    `required:"" placeholder:"FILE"`
 	To        string    `name:"format" aliases:"to" placeholder:"FORMAT" help:"csv or parquet. Default: by the name of the file to write."`

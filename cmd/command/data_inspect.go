@@ -84,17 +84,17 @@ func (r *inspectResult) text() string {
 	}
 	switch {
 	case r.Persons > 0:
-		fmt.Fprintf(&b, "persons %d in %s; the up to %d rows of a person are protected together%s\n", r.Persons, r.IDs,
+		fmt.Fprintf(&b, "persons %d in %s; all rows of a person (up to %d) are protected together%s\n", r.Persons, r.IDs,
 			max(r.RowsOfID, 1), pick(r.RowsOfID > r.PersonCap, fmt.Sprintf("; a run takes the first %d, but these figures "+
 				"count all", r.PersonCap), ""))
 	case r.RowsOfID > 0:
-		fmt.Fprintf(&b, "ids     %s: up to %d rows with one id; if ids name persons, set role: person, because "+
-			"otherwise only single rows are protected\n", r.IDs, r.RowsOfID)
+		fmt.Fprintf(&b, "ids     %s: up to %d rows have the same id; if each id is a person, set role: person to "+
+			"protect all rows of a person\n", r.IDs, r.RowsOfID)
 	}
 	for _, name := range r.MayNamePersons {
 		if name != r.IDs {
-			fmt.Fprintf(&b, "repeats %s has repeated values; if it names persons, set role: person. Without this "+
-				"role a guarantee protects only single rows\n", name)
+			fmt.Fprintf(&b, "repeats %s has repeated values; if it names persons, set role: person to protect "+
+				"their rows together\n", name)
 		}
 	}
 	b.WriteByte('\n')

@@ -24,8 +24,8 @@ func (f storeFlag) options(s *dataset.Schema, from dataFiles, o dataset.Options)
 	case "":
 	case "mmap":
 		if len(from.names) != 1 || !dataset.IsPack(from.names[0]) {
-			return o, badInput("--store mmap is only for packs, but %s is not a pack; \"dyad data pack %s --schema FILE -o "+
-				"NAME.dyadpack\" makes a pack", from, from)
+			return o, badInput(`--store mmap needs a pack, but %s is not a pack; "dyad data pack %s --schema FILE `+
+				`-o NAME.dyadpack" makes a pack`, from, from)
 		}
 	default:
 		s.Store, o.InMemory = f.Store, true
@@ -40,7 +40,7 @@ type dataPackCmd struct {
 	File   string `arg:"" help:"Data file, or several to pack as one: a folder, or a quoted pattern."`
 	Schema string `required:"" placeholder:"FILE"`
 	Out    string `writes:"pack" short:"o" required:"" placeholder:"FILE" help:"Pack to write, by custom NAME.dyadpack."`
-	Store  string `enum:",float64,float32" default:"" placeholder:"S" help:"float64, or float32 (half the size, rounded toward zero). Default: what the schema sets (store), else float64."`
+	Store  string `enum:",float64,float32" default:"" placeholder:"S" help:"float64, or float32 (half the size, rounded toward zero). Default: the schema's key store, else float64."`
 	Force  bool
 	labelsFlag
 }

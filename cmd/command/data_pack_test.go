@@ -79,7 +79,7 @@ func TestPackTrainsAsItsFile(t *testing.T) {
 		{[]string{"data", "pack", "narrow.dyadpack", "--schema", "c.yaml", "-o", "y.dyadpack"}, "is a pack already"},
 		{[]string{"data", "pack", "c.csv", "--schema", "c.yaml", "-o", "narrow.dyadpack"}, "exists"},
 		{[]string{"data", "pack", "c.csv", "--schema", "c.yaml", "-o", "c.csv", "--force"},
-			"the ending of this file name stands for CSV"},
+			"its ending means CSV"},
 		{[]string{"data", "synth", "y.csv", "--features", "3"}, ".dyadpack"},
 		{[]string{"data", "synth", "y.dyadpack", "--visits"}, "dyad data pack"},
 	} {

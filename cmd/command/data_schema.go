@@ -75,8 +75,7 @@ func (c *dataSchemaCmd) Run(a *app) error {
 		return err
 	}
 	if c.Ask && !a.atTerminal() {
-		return badInput("--ask needs a terminal as standard input and standard error; without a terminal, use " +
-			"--answers FILE")
+		return badInput("--ask needs a terminal for standard input and standard error; otherwise, use --answers FILE")
 	}
 	draft, err := c.draft(a, c.Ask)
 	if err != nil {
@@ -134,10 +133,10 @@ func left(d *dataset.Drafted) string {
 	case len(d.Columns) == 0: // one range for all numbers
 		return "replace its ranges by public ranges, then delete its line bounds_from_data"
 	case len(d.FromData) == 0:
-		return "every range in the schema comes from an answer, so none has to be replaced"
+		return "every range in the schema comes from an answer; keep these ranges"
 	}
-	return "replace its ranges by public ranges, then delete their marks (from_data); the file next to the schema " +
-		"that ends in " + dataset.DraftedEnding + " keeps the values that the draft took from the data"
+	return "replace its ranges by public ranges, then delete their from_data marks; the values from the data are " +
+		"kept in the file that ends in " + dataset.DraftedEnding + ", next to the schema"
 }
 
 // guesses lists the uncertain decisions of the draft and its open questions.

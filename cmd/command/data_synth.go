@@ -18,7 +18,7 @@ type dataSynthCmd struct {
 	N        int    `positive:"" within:"[2,]" not:"visits" why:"visits take --persons and --visit-rows" short:"n" help:"Number of records. Default: 2000."`
 	Seed     uint64 `default:"1" help:"Seed. The same seed and numbers give the same file."`
 	Force    bool
-	Features int    `positive:"" placeholder:"D" help:"For a pack: write D uniform numbers and a label per record, not clinical records."`
+	Features int    `positive:"" placeholder:"D" help:"For a pack: D uniform features and a label per record, not clinical values."`
 	Store    string `enum:",float64,float32" default:"" placeholder:"S" help:"As in data pack. FILE must be a pack."`
 	visitsFlags
 }
@@ -27,11 +27,11 @@ type dataSynthCmd struct {
 type visitsFlags struct {
 	Visits        bool   `help:"Write hospital visits, several per person, in German number formats."`
 	Persons       int    `positive:"" needs:"visits" help:"With --visits: number of persons. Default: 70000."`
-	VisitRows     int    `aliases:"rows" positive:"" needs:"visits" help:"With --visits: number of rows. Default: 10/7 of the persons."`
+	VisitRows     int    `aliases:"rows" positive:"" needs:"visits" help:"With --visits: number of rows. Default: 10/7 of --persons."`
 	MaxRows       int    `positive:"" needs:"visits" help:"With --visits: maximum number of rows of a person. Default: 40."`
-	Encoding      string `enum:",utf-8,windows-1252" default:"" placeholder:"NAME" needs:"visits" help:"With --visits: utf-8 (default) or windows-1252, which is Latin-1 for this file."`
+	Encoding      string `enum:",utf-8,windows-1252" default:"" placeholder:"NAME" needs:"visits" help:"With --visits: utf-8 (default) or windows-1252 (Latin-1)."`
 	Answers       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write what the hospital knows of its columns, for \"dyad data schema --answers\"."`
-	HeldOut       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write a file of other persons, a quarter as many."`
+	HeldOut       string `placeholder:"FILE" needs:"visits" help:"With --visits: also write a file with other persons, 1/4 as many."`
 	HeldOutSchema string `placeholder:"FILE" needs:"held-out" help:"The schema of the file of --held-out."`
 }
 

@@ -101,7 +101,7 @@ func TestDataErrors(t *testing.T) {
 		want string
 	}{
 		{convert("patients.csv", "exists.csv"), exitInput, "--force"},
-		{convert("patients.csv", "new.csv", "--out-schema", "exists.csv"), exitInput, "the ending of this file name stands for CSV"},
+		{convert("patients.csv", "new.csv", "--out-schema", "exists.csv"), exitInput, "its ending means CSV"},
 		{convert("patients.csv", "new"), exitInput, "--format"},
 		{convert("patients.csv", "new.txt", "--format", "xml"), exitInput, "xml"},
 		{convert("patients.csv", "new.jsonl"), exitInput, "type: dyad data convert patients.csv new.parquet --schema patients.yaml"},

@@ -34,7 +34,7 @@ func (f decisionFlag) decision(m *model) (*decision, error) {
 				`"dyad threshold"`, f.Threshold)
 		}
 		if err != nil {
-			return nil, badInput("--threshold is neither a number nor a file of \"dyad threshold\" for this model: %v", err)
+			return nil, badInput(`--threshold must be a number or a file of "dyad threshold" for this model: %v`, err)
 		}
 		if r.Chosen == nil {
 			return nil, badInput(`%s has no threshold; "dyad threshold MODEL --figures %[1]s" chooses one at no cost`,

@@ -23,7 +23,7 @@ import (
 
 // deviceFlag is the --device flag of the commands that compute or plan gradients.
 type deviceFlag struct {
-	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N (NVIDIA GPU N, from 0). The method and its guarantee can depend on the device. Default: auto, a GPU if measured as faster, else the CPU. The first use measures for about 2 s and keeps gpu-times.json next to the ledger."`
+	Device string `default:"auto" placeholder:"D" help:"auto, cpu or cuda:N (NVIDIA GPU N, from 0). Default: auto, the faster device. The first use of auto measures for about 2 s and writes gpu-times.json next to the ledger. The method and its guarantee can depend on the device."`
 	device *device.Device
 	crew   engine.Team // nil if this process works alone
 }
@@ -65,8 +65,8 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	if !ok {
 		return false
 	}
-	from := pick(f.Measured, "computed from times that were measured on such a GPU",
-		"predicted from instruction counts and the data sheet, because no run on this GPU was measured")
+	from := pick(f.Measured, "computed from times measured on a GPU of this kind",
+		"predicted from instruction counts and the data sheet; no run on this GPU was measured")
 	z := p.Needs(narrow)
 	r.Add("estimated_memory_bytes", z.Memory(1))
 	r.Add("estimated_passes", z.Passes)
@@ -74,9 +74,9 @@ func writeForecast(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	r.Add("gpu", f.GPU)
 	r.Add("gpu_memory_bytes", f.Memory)
 	line(b, "gpu", "%s (%s)", f.GPU, f.Device)
-	line(b, "gpu memory", "%s of %s are needed; the host needs about %s", algorithms.Size(float64(f.Memory)),
+	line(b, "gpu memory", "%s of %s are needed, and about %s on the host", algorithms.Size(float64(f.Memory)),
 		algorithms.Size(float64(f.Have)), algorithms.Size(z.Memory(1)))
-	line(b, "passes", "about %g passes over the records, and each pass reads %s", algorithms.Roughly(z.Passes),
+	line(b, "passes", "the records are read about %g times; each time, %s are read", algorithms.Roughly(z.Passes),
 		algorithms.Size(z.Records))
 	if f.Seconds > 0 {
 		r.Add("gpu_seconds_per_sum", f.Seconds)
@@ -220,9 +220,9 @@ func pairAgreement(a, b embedding.Engine) (string, bool) {
 	}
 	diff, size := apart(sums)
 	if !(diff <= 1e-10*size) {
-		return fmt.Sprintf("the sums over pairs have a relative difference of %.2g from the CPU's sums", diff/size), false
+		return fmt.Sprintf("the sums over pairs differ from the CPU's sums; relative difference %.2g", diff/size), false
 	}
-	return fmt.Sprintf("the sums over pairs agree with the CPU's sums; the relative difference is %.1g", diff/size),
+	return fmt.Sprintf("the sums over pairs agree with the CPU's sums (relative difference: %.1g)", diff/size),
 		true
 }
 

@@ -139,5 +139,5 @@ func noiseState() (string, bool) {
 			return "the " + m.Name() + " noise is zero", false
 		}
 	}
-	return "ChaCha8 keyed by the operating system; exact Gaussian, Laplace and K-norm noise on a grid", true
+	return "ChaCha8 with a key from the operating system; Gaussian, Laplace and K-norm noise is exact on a grid", true
 }

@@ -99,7 +99,7 @@ func TestDraftKnowsThatItIsOne(t *testing.T) {
 			}
 			must.Contain(t, run(code, "verify m.json"), verdict)
 			if out := run(exitOK, "ledger show p"); strings.Count(out,
-				"not hold") != map[bool]int{true: 2}[c.says == algorithms.BoundsFromData] || strings.Count(out, "not known whether") != map[bool]int{true: 2}[c.says == algorithms.DraftAway] {
+				"not hold") != map[bool]int{true: 2}[c.says == algorithms.BoundsFromData] || strings.Count(out, "NOT COMPARED") != map[bool]int{true: 2}[c.says == algorithms.DraftAway] {
 				t.Errorf("ledger: %s", out)
 			}
 			checked := run(exitOK, "data check p.yaml")
@@ -128,7 +128,7 @@ func TestDraftsMemory(t *testing.T) {
 	}
 	memory := filepath.Join(dir, "p.yaml"+dataset.DraftedEnding)
 	run(exitOK, "data synth p.csv -n 300", "")
-	run(exitOK, "data schema p.csv --label outcome --out p.yaml", "values that the draft took")
+	run(exitOK, "data schema p.csv --label outcome --out p.yaml", "the values from the data are kept")
 	if info, err := os.Stat(memory); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("%v, %v", info, err)
 	}

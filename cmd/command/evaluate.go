@@ -34,7 +34,7 @@ type evaluateExactCmd struct {
 	ExactFigures bool      `not:"report track" why:"a page or a run folder is a release, and must not have exact figures of private records; --epsilon draws private figures" help:"Exact figures of private records. No guarantee covers them; do not publish them."`
 	Threshold    float64   `default:"0" help:"Score at or above which a record counts as positive, for the accuracy."`
 	Neighbours   dataFiles `placeholder:"FILE" help:"For a metric: file of labelled records to search for nearest neighbours, such as the training file."`
-	Top          int       `positive:"" default:"10" help:"Top ranks to count for NDCG and precision, with graded labels or query groups."`
+	Top          int       `positive:"" default:"10" help:"Number of top ranks in NDCG and precision, for graded labels or query groups."`
 	Force        bool
 	Yes          bool   `short:"y" hidden:""` // accepted; there is no charge to confirm
 	DataID       string `hidden:"" placeholder:"ID"`
@@ -53,7 +53,7 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	// The schema of the model describes its training records and not these records.
 	if shared := c.Data.shared(c.Neighbours); shared > 0 &&
 		(shared < len(c.Data.names) || len(c.Neighbours.names) > len(c.Data.names)) {
-		return badInput("--neighbours and --data share only some files; name exactly the same files, or only " +
+		return badInput("--neighbours and --data share some files, but not all; name the same files in both, or " +
 			"different files")
 	}
 	page, err := c.output(c.Force, c.Data.and(c.Neighbours.and(c.Labels, c.Model, c.Ledger)...)...)
@@ -74,8 +74,7 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	why := input.Needs{Scores: "a metric is evaluated by nearest neighbours: name the file of the neighbours with " +
-		"--neighbours FILE"}
+	why := input.Needs{Scores: "a metric is evaluated by nearest neighbours; name their file with --neighbours FILE"}
 	if c.Neighbours.given() {
 		why = input.Needs{Metric: fmt.Sprintf("--neighbours is only for a metric, but %s is a model of task %s",
 			c.Model, m.Task)}

@@ -18,7 +18,7 @@ type evaluateCompareCmd struct {
 // Run evaluates the difference.
 func (c *evaluateCompareCmd) Run(a *app) error {
 	if c.Epsilon == nil && (c.Resume != "" || c.Seed != nil) {
-		return badInput("--resume and --seed are only for a private difference; add --epsilon")
+		return badInput("--resume and --seed need a private difference; add --epsilon")
 	}
 	m, err := a.openModel(c.Model, c.Ledger)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *evaluateCompareCmd) exactDifference(a *app, m, other *model) error {
 		return err
 	}
 	if again.Records.Len() != held.Records.Len() {
-		return badInput("the schemas of %s and %s take different rows of %s", c.Model, c.With, c.Data)
+		return badInput("%s and %s cannot be compared: their schemas select different rows of %s", c.Model, c.With, c.Data)
 	}
 	second, err := metrics.Scores(again.Records, other.Weights)
 	if err != nil {

@@ -28,7 +28,7 @@ func TestCompareTwoModels(t *testing.T) {
 		private.Guarantee.Epsilon > 8 || private.Guarantee.Epsilon < 7.9 {
 		t.Errorf("private %+v, exact %+v", f.Difference, exact)
 	}
-	ends(t, dir, exitOK, "minus the AUC of the other model is", append(compare, "--epsilon", "8", "--seed", "1")...)
+	ends(t, dir, exitOK, "minus AUC of the other:", append(compare, "--epsilon", "8", "--seed", "1")...)
 	ends(t, dir, exitOK, "+0.000000", "evaluate", "compare", "a.json", "--with", "a.json", "--data", "patients.csv",
 		"--exact-figures")
 	ends(t, dir, exitOK, "no budget was charged", "evaluate", "compare", "a.json", "--with", "b.json", "--plan", "-n",

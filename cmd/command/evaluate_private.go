@@ -21,7 +21,7 @@ type evaluatePrivateCmd struct {
 
 // errCountsAsPrivate is the error of an evaluation without a budget on data that were not declared public.
 var errCountsAsPrivate = badInput("the data count as private; add --epsilon EPSILON for private figures, or run " +
-	`"dyad evaluate exact" with --public-data or --exact-figures (no guarantee)`)
+	`"dyad evaluate exact" with --public-data if they are public, or with --exact-figures (no guarantee)`)
 
 // Run releases private figures.
 func (c *evaluatePrivateCmd) Run(a *app) error {

@@ -302,7 +302,7 @@ func TestModelOfPublicRecordsDoesNotMakeOthersPublic(t *testing.T) {
 		}
 		// Exact figures need a word, too, and the refusal is the same for all records.
 		ran(t, dir, "evaluate", "model.json", "--data", "r.csv").exits(exitInput).printsOnly("").warns(
-			`run "dyad evaluate exact" with --public-data or --exact-figures`)
+			`run "dyad evaluate exact" with --public-data if they are public`)
 		if world == "mixed" {
 			if r := evaluated(t, dir, "evaluate", "model.json", "--data", "r.csv", "--epsilon", "2",
 				"--public-data"); !r.Public || r.Run != "" {
@@ -341,6 +341,6 @@ func TestHeldOutCommandNamesTheLedger(t *testing.T) {
 	must.Contain(t, r.HeldCommand, "--ledger book.jsonl")
 	// The labels of the records are never written over.
 	write(t, dir, "labels.csv", "kept")
-	ends(t, dir, exitInput, "the ending of this file name stands for CSV", "evaluate", "model.json", "--data",
+	ends(t, dir, exitInput, "its ending means CSV", "evaluate", "model.json", "--data",
 		"patients.csv", "--labels", "labels.csv", "--epsilon", "1", "--out", "labels.csv", "--force")
 }

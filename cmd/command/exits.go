@@ -41,9 +41,9 @@ func exits() []exit {
 	return []exit{
 		{exitOK, "OK", "fine"},
 		{exitFailure, "FAILURE", "failure or failed check; if standard error names a run, --resume continues this run"},
-		{exitDied, "DIED", "the program died, for instance for lack of memory: see the ledger (dyad ledger show)"},
+		{exitDied, "DIED", "the program died (for example, out of memory); see the ledger (dyad ledger show)"},
 		{exitResource, "UNAVAILABLE", "device, budget or ledger unavailable"},
-		{exitElsewhere, "ELSEWHERE", "the model is trained and charged, but its file does not have the requested name"},
+		{exitElsewhere, "ELSEWHERE", "the model is trained and charged, but its file has another name than requested"},
 		{exitInput, "INPUT", "bad input, flag, schema or plan"},
 		{exitCancelled, "CANCELLED", "cancelled; if standard error names a run, --resume continues this run"},
 	}

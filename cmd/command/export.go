@@ -10,11 +10,11 @@ import (
 
 type exportCmd struct {
 	Model       string `arg:"" help:"Model file."`
-	ONNX        bool   `needs:"out" why:"it is a binary file" name:"onnx" xor:"format" help:"ONNX with the encoder. It maps raw columns to scores, or to the space of a metric."`
-	SQL         string `name:"sql" xor:"format" placeholder:"duckdb|postgres|bigquery|snowflake|spark|sqlserver" help:"SELECT that adds a linear score to the rows of a table."`
+	ONNX        bool   `needs:"out" why:"it is a binary file" name:"onnx" xor:"format" help:"ONNX model with its encoder. Input: raw columns; output: scores or mapped records."`
+	SQL         string `name:"sql" xor:"format" placeholder:"duckdb|postgres|bigquery|snowflake|spark|sqlserver" help:"SQL SELECT that adds a linear score to each row of a table."`
 	Python      bool   `xor:"format" help:"Python function for linear scores. It needs only NumPy."`
 	Go          bool   `xor:"format" help:"Go function for linear scores. It needs only the standard library."`
-	NPZ         bool   `needs:"out" why:"it is a binary file" name:"npz" xor:"format" help:"NumPy archive of the numbers, for records that are encoded already."`
+	NPZ         bool   `needs:"out" why:"it is a binary file" name:"npz" xor:"format" help:"NumPy archive of the model's numbers. They apply to encoded records."`
 	Safetensors bool   `needs:"out" why:"it is a binary file" xor:"format" help:"The same in safetensors."`
 	Table       string `default:"records" placeholder:"NAME" help:"Table of --sql."`
 	Out         string `short:"o" placeholder:"FILE" help:"File to write. Default for text: standard output."`
@@ -48,8 +48,8 @@ func (c *exportCmd) format() string {
 func (c *exportCmd) Run(a *app) error {
 	format := c.format()
 	if format == "" {
-		return badInput("name a format (--onnx, --python, --go, --npz, --safetensors or --sql DIALECT, such as duckdb), or " +
-			"an --out file such as m.onnx or m.mjs")
+		return badInput("name a format (--onnx, --python, --go, --npz, --safetensors, --sql duckdb), or an --out " +
+			"file such as m.onnx or m.mjs")
 	}
 	m, _, err := a.trustedModel(c.Model, "")
 	if err != nil {

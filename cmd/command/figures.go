@@ -13,8 +13,8 @@ import (
 
 // figureFlags are the flags that select the figures of a private evaluation.
 type figureFlags struct {
-	Thresholds []float64 `name:"roc-thresholds" placeholder:"T" help:"Public thresholds of the ROC curve. Default: computed from a released mean and deviation of the scores."`
-	MeanLoss   bool      `name:"mean-loss" help:"Also release the mean loss over pairs of classes, for a fifth of the budget."`
+	Thresholds []float64 `name:"roc-thresholds" placeholder:"T" help:"Public thresholds of the ROC curve. Default: from a released mean and deviation of the scores."`
+	MeanLoss   bool      `name:"mean-loss" help:"Also release the mean loss over pairs with different labels, for 1/5 of the budget."`
 	LossRange  []float64 `name:"loss-range" placeholder:"LOW,HIGH" help:"Clip the loss of every pair to this public range. Default: 0 to twice the loss of equal scores."`
 	Reference  dataFiles `placeholder:"FILE" help:"For a metric: public file of labelled records to search for nearest neighbours."`
 }
@@ -75,7 +75,7 @@ func value(x evaluate.Figure) string {
 
 // tooWide returns the end of the line of an AUC whose interval is too wide.
 func tooWide(auc evaluate.Figure) string {
-	return pick(auc.Vague(), "; this interval cannot tell a model with an AUC of 0.5 from a model with an AUC of 0.9", "")
+	return pick(auc.Vague(), "; this interval cannot tell an AUC of 0.5 from an AUC of 0.9", "")
 }
 
 // vague returns a sentence about figures that are too uncertain to be useful, or "" for other figures.
@@ -96,13 +96,14 @@ func vague(f *evaluate.Figures) string {
 func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 	if f.AUC != nil {
 		line(b, "AUC", "%s; the noise alone has standard deviation %.2g%s", between(*f.AUC), f.AUCNoise, tooWide(*f.AUC))
-		of := pick(f.Unit != "", f.Unit+"s, by the shares of their rows", "records")
+		of := pick(f.Unit != "", f.Unit+"s (each by its share of positive rows)", "records")
 		line(b, "positives", "about %.0f of %d %s, noise %.2g", f.Positives, f.Records, of, f.PositivesNoise)
 	}
 	if f.Difference != nil {
-		line(b, "AUC", "this AUC minus the AUC of the other model is %s; the noise alone has standard deviation %.2g",
+		line(b, "AUC", "AUC of this model minus AUC of the other: %s; the noise alone has standard deviation %.2g",
 			between(*f.Difference), f.DifferenceNoise)
-		line(b, "order", "the models disagree on %.3g of the pairs of a positive and a negative record", f.Disagreement)
+		line(b, "order", "the two models differ on a share of %.3g of all pairs (one positive and one negative "+
+			"record)", f.Disagreement)
 	}
 	for i, p := range f.Points {
 		label := pick(i == 0, "ROC", "")
@@ -117,7 +118,7 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 	for _, r := range f.Right {
 		line(b, "accuracy", "%s, %s", between(r.Figure), r.Classifier)
 	}
-	line(b, "intervals", "%g %% intervals; they cover the sampling of the records and the noise", 100*f.Confidence)
+	line(b, "intervals", "%g %% intervals; sampling and noise are included", 100*f.Confidence)
 	if f.Wide {
 		line(b, "", "few records or a rare class make the intervals wide")
 	}
@@ -127,10 +128,10 @@ func writeFigures(b *strings.Builder, f *evaluate.Figures) {
 type releaseFlags struct {
 	Data    dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train, with labels, in the format of the training data."`
 	Plan    bool      `required:"" xor:"records" needs:"n" not:"report track" help:"Print what a run on -n records would release and cost. No data are read."`
-	N       int       `positive:"" needs:"epsilon" short:"n" help:"With --plan: number of records or persons. With --data: of persons, if it differs from the schema."`
+	N       int       `positive:"" needs:"epsilon" short:"n" help:"With --plan: number of records or persons. With --data: number of persons, in place of the schema's."`
 	Epsilon *float64  `placeholder:"EPSILON" help:"Release private figures with this epsilon, charged to the ledger."`
 	Delta   *float64  `needs:"epsilon" placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"JSON file of the private figures. Default on private data: evaluation.json, or evaluation.RUN.json if that exists."`
+	Out     string    `writes:"figures" needs:"epsilon" short:"o" placeholder:"FILE" help:"JSON file of the private figures. Default on private data: evaluation.json; if that exists, evaluation.RUN.json."`
 	runFlags
 }
 
@@ -162,7 +163,8 @@ func figures(e *evaluation, format string) string {
 // exactFigures returns names and values of exact figures.
 func exactFigures(e *evaluation) (f algorithms.Facts) {
 	for _, k := range e.KNN {
-		f.Line(fmt.Sprintf("%d-NN", k.K), "accuracy %.4f with the metric, %.4f with the identity", k.Learned, k.Identity)
+		f.Line(fmt.Sprintf("%d-NN", k.K), "accuracy %.4f with the metric, %.4f with the plain distance",
+			k.Learned, k.Identity)
 	}
 	if e.AUC != nil {
 		interval := ""
@@ -174,7 +176,7 @@ func exactFigures(e *evaluation) (f algorithms.Facts) {
 		f.Line("accuracy", "%.4f (score >= %g counts as positive)", *e.Accuracy, e.Threshold)
 	}
 	if e.Ranking != nil {
-		f.Line("ranking", "%.4f of the pairs with different labels are in the right order, as a mean over groups", *e.Ranking)
+		f.Line("ranking", "%.4f of the pairs with different labels are in the right order (mean over groups)", *e.Ranking)
 		f.Line("NDCG", "%.4f at %d", *e.NDCG, e.Top)
 	}
 	if e.Precision != nil {
@@ -192,12 +194,12 @@ func (r *privateResult) writeChosen(b *strings.Builder) {
 	line(b, "threshold", "%.6g (aim: %s): sensitivity %s, specificity %s, accuracy %s", c.Threshold, c.Name,
 		between(c.Sensitivity), between(c.Specificity), between(c.Accuracy))
 	if !c.Reached {
-		line(b, "warning", "no threshold is sure to have a %s of at least %g; this threshold comes nearest. Try "+
-			"more records, a larger epsilon or other --roc-thresholds",
+		line(b, "warning", "no threshold is sure to reach %s %g; the nearest was chosen. Try more records, a "+
+			"larger epsilon or other --roc-thresholds",
 			c.Name, c.AtLeast)
 	}
 	if c.Never > c.Accuracy.Value {
-		line(b, "warning", "classifying every record as negative is right for %.4f of the records, more often than "+
+		line(b, "warning", "if all records are called negative, the accuracy is %.4f, which is higher than with "+
 			"this threshold", c.Never)
 	}
 }

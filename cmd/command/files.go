@@ -88,7 +88,7 @@ func (a *app) printModel(m *model, cause error) error {
 func asResult(err error) error {
 	var e *lib.ElsewhereError
 	if errors.As(err, &e) && e.Run != "" {
-		return fmt.Errorf("%w; repeat the command with --resume %s to get the requested name at no cost", err,
+		return fmt.Errorf("%w; to get the requested name at no cost, repeat the command with --resume %s", err,
 			e.Run)
 	}
 	return err

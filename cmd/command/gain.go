@@ -66,11 +66,11 @@ func (g gain) words() string {
 			return "this run gains little from a GPU, because copies and passes on a GPU take nearly as long as " +
 				"the CPU"
 		}
-		return fmt.Sprintf("this run gains little from a GPU, because %g %% of its time is reading", share)
+		return fmt.Sprintf("this run gains little from a GPU, because reading takes %g %% of its time", share)
 	case f < 10:
-		return fmt.Sprintf("a GPU is predicted to make this run about %.1f times as fast, reading included", f)
+		return fmt.Sprintf("with a GPU, this run is probably about %.1f times as fast, reading included", f)
 	default:
-		return fmt.Sprintf("a GPU is predicted to make this run about %g times as fast, reading included",
+		return fmt.Sprintf("with a GPU, this run is probably about %g times as fast, reading included",
 			algorithms.Roughly(f))
 	}
 }
@@ -101,6 +101,6 @@ func gainElsewhere(b *strings.Builder, r *algorithms.Report, p *algorithms.Plan,
 	}
 	if g, ok := gainOf(p, k, narrow); ok && len(p.Work.Sums) > 0 && g.factor() >= leastGain {
 		r.Add("gpu_gain", g.factor())
-		line(b, "gain", "%s; this is for an NVIDIA H200, see --device cuda:%s", g.words(), key)
+		line(b, "gain", "%s; estimated for an NVIDIA H200, see --device cuda:%s", g.words(), key)
 	}
 }

@@ -38,7 +38,7 @@ func TestGain(t *testing.T) {
 	}{
 		{"-n 100000000 -d 20 --device cuda:h200", "gains little from a GPU, ", "times as fast", 0.9, leastGain},
 		{"-n 100000 -d 64 --task metric --algorithm gradient-perturbation --device cuda:h200", " times as fast, reading included", "gains little", 1000, 10000},
-		{"-n 100000 -d 64 --task metric --algorithm gradient-perturbation --device cpu", " times as fast, reading included; this is for an NVIDIA H200", "parts", 1000, 10000},
+		{"-n 100000 -d 64 --task metric --algorithm gradient-perturbation --device cpu", " times as fast, reading included; estimated for an NVIDIA H200", "parts", 1000, 10000},
 		{"-n 1000000 -d 20 --algorithm gradient-perturbation --loss hinge --device cuda:h200", "gpu memory", "gain  ", 0, 0},
 		{"-n 1000 -d 4 --device cpu", "time  ", "gain  ", 0, 0},
 	} {
@@ -64,7 +64,7 @@ func TestGain(t *testing.T) {
 		}
 	}
 	for want, g := range map[string]gain{
-		"95 % of its time is reading":     {reading: 95, copying: 1, passes: 1, onCPU: 5},
+		"reading takes 95 % of its time":  {reading: 95, copying: 1, passes: 1, onCPU: 5},
 		"copies and passes on a GPU take": {reading: 1, copying: 8, passes: 1, onCPU: 10},
 		"about 3.0 times as fast":         {reading: 1, copying: 1, passes: 2, onCPU: 11},
 		"about 2000 times as fast":        {copying: 0.5, passes: 0.5, onCPU: 2000},

@@ -115,11 +115,11 @@ func printHelp(all view) kong.HelpPrinter {
 		}
 		writeNames(ctx.Stdout, "Also, explained by \"dyad help NAME\"", "--", named)
 		if len(keys) > 0 && (all != firstView || !many && len(keys) <= mostFlags) {
-			writeNames(ctx.Stdout, "Keys, given by --set KEY=VALUE or a file of --config and explained by \"dyad help KEY\"", "",
+			writeNames(ctx.Stdout, `Keys, for --set KEY=VALUE or a --config file; "dyad help KEY" explains one`, "",
 				keys)
 		} else if len(keys) > 0 {
 			fmt.Fprintf(ctx.Stdout,
-				"\nIts %d keys are given by --set KEY=VALUE or a file of --config; \"%s --help all\" lists them.\n", len(keys),
+				"\nSet its %d keys by --set KEY=VALUE or a --config file; \"%s --help all\" lists them.\n", len(keys),
 				command.FullPath())
 		}
 		if all == firstView {

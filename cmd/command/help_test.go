@@ -209,7 +209,7 @@ func TestFirstViewOfHelp(t *testing.T) {
 		return names, keys, out.String()
 	}
 	listed := func(text string) []string { // the keys of a help
-		_, list, _ := strings.Cut(text, "\nKeys, given by ")
+		_, list, _ := strings.Cut(text, "\nKeys, for ")
 		return words(strings.ReplaceAll(list, "\n", " "))
 	}
 	page := map[string]bool{}

@@ -18,7 +18,7 @@ import (
 
 // holdoutFlags are the flags for the use of the records that a training holds out.
 type holdoutFlags struct {
-	HoldoutEpsilon *float64 `not:"task model" why:"it is for linear models of scores; evaluate another model after it is saved: dyad evaluate MODEL --data FILE --holdout F --epsilon E, with --reference FILE for a metric" placeholder:"E" help:"Release private figures of the held-out records with this epsilon, charged on top of the training."`
+	HoldoutEpsilon *float64 `not:"task model" why:"it is for linear models of scores; evaluate another model after it is saved: dyad evaluate MODEL --data FILE --holdout F --epsilon E, with --reference FILE for a metric" placeholder:"E" help:"Extra epsilon, charged for private figures of the held-out records."`
 	ExactFigures   bool
 }
 
@@ -48,8 +48,8 @@ func (f holdoutFlags) planned(m *model, s lib.Shape, public bool, delta *float64
 	case s.Records == 0:
 		return nil, badInput("--holdout-epsilon needs held-out records: --holdout F")
 	case s.Candidates.Choose > 0:
-		return nil, badInput("--holdout-epsilon does not work with choose_interactions; instead run dyad evaluate " +
-			"MODEL --data FILE --holdout F --epsilon E")
+		return nil, badInput("--holdout-epsilon does not work with choose_interactions; leave it out, then run " +
+			"dyad evaluate MODEL --data FILE --holdout F --epsilon E")
 	case f.ExactFigures || public:
 		return nil, badInput("--holdout-epsilon is only for private data without --exact-figures")
 	}
@@ -84,7 +84,7 @@ func checkBoth(o lib.Run, training *algorithms.Plan, held *lib.FigurePlan, dataI
 	both := training.Charge(dataID)
 	both.Events = append(slices.Clone(both.Events), held.Events()...)
 	if err := o.Ledger.Admits(both); err != nil {
-		return fmt.Errorf("training and private figures of the held-out records together: %w", err)
+		return fmt.Errorf("cannot charge the training together with the private figures of the held-out records: %w", err)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (c *trainCmd) resumeHeld(a *app, model string) error {
 			continue
 		}
 		if e.Resume = one.Run; one.Type == "finish" && !exists(one.Kept.Place) {
-			a.note("dyad: run %s, which evaluated the held-out records, is complete", one.Run)
+			a.note("dyad: run %s has evaluated the held-out records already", one.Run)
 			return nil
 		}
 	}
@@ -266,7 +266,7 @@ func (r *heldResult) writeHeld(b *strings.Builder, n int, unit string, public bo
 		}
 	}
 	if r.HeldCommand != "" {
-		line(b, "held out", "%d %s were not scored; this command releases private figures of them:", n, unit)
+		line(b, "held out", "%d %s were not scored; to release private figures of them, run:", n, unit)
 		line(b, "", "%s", r.HeldCommand)
 	}
 	if p := r.HeldPrivate; p != nil {

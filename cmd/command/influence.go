@@ -13,13 +13,13 @@ import (
 )
 
 type influenceCmd struct {
-	Model        string    `arg:"" help:"Model file, which gives loss and encoding. The fit of a network starts at its weights."`
+	Model        string    `arg:"" help:"Model file. It sets loss, encoding and the start weights of a network."`
 	Data         dataFiles `required:"" placeholder:"FILE" help:"As in train. The labelled records are left out one by one."`
-	On           dataFiles `placeholder:"FILE" help:"Records over which the mean loss is computed. Default: those of --data."`
+	On           dataFiles `placeholder:"FILE" help:"Records for the mean loss. Default: those of --data."`
 	L2           float64   `name:"l2" default:"0.01" help:"Coefficient of the L2 term of the objective."`
 	Envelope     float64   `positive:"" placeholder:"MU" help:"Replace phi by its Moreau envelope, for a loss with kinks."`
-	LeaveOut     int       `aliases:"check" positive:"" placeholder:"N" help:"Check N predictions across the ranking by refitting without each record."`
-	Stability    bool      `help:"Compute pairwise stability, from n^3 losses of pairs."`
+	LeaveOut     int       `aliases:"check" positive:"" placeholder:"N" help:"Check N records from all parts of the ranking: refit without each."`
+	Stability    bool      `help:"Compute pairwise stability. Slow: n^3 losses of pairs."`
 	Top          int       `positive:"" default:"5" help:"Records to show at each end of the ranking."`
 	PublicData   bool
 	ExactFigures bool   `help:"Exact figures of private records. No guarantee covers them; do not publish them."`
@@ -43,8 +43,8 @@ func (c *influenceCmd) Run(a *app) error {
 	case err != nil:
 		return err
 	case !c.PublicData && !c.ExactFigures:
-		return badInput("an influence is an exact private figure; add --exact-figures to print it without a " +
-			"guarantee, or --public-data for public data")
+		return badInput("an influence is exact and has no privacy guarantee; add --exact-figures, or --public-data " +
+			"for public data")
 	case c.Plot != "":
 		if err := checkPlot(c.Plot); err != nil {
 			return err
@@ -140,8 +140,8 @@ func (r *influenceResult) text(top int) string {
 	}
 	fmt.Fprintln(&b)
 	if r.Pearson != nil {
-		line(&b, "check", "%d records were left out; predicted and exact changes have correlation %.4f and rank "+
-			"correlation %.4f", len(r.Checked), *r.Pearson, *r.Rank)
+		line(&b, "check", "%d records were left out; correlation of predicted and exact changes: %.4f, of their "+
+			"ranks: %.4f", len(r.Checked), *r.Pearson, *r.Rank)
 	} else if len(r.Checked) > 0 {
 		line(&b, "check", "%d records were left out; --json shows them", len(r.Checked))
 	}
@@ -150,14 +150,14 @@ func (r *influenceResult) text(top int) string {
 		if r.UniformBound != nil {
 			bound = fmt.Sprintf(" (at most %.3g is proved)", *r.UniformBound)
 		}
-		line(&b, "stability", "to first order, leaving out one record changes a pair's loss by at most %.3g%s",
+		line(&b, "stability", "one record left out changes a pair's loss by at most %.3g to first order%s",
 			*r.Uniform, bound)
-		line(&b, "", "as a mean over the left-out records, by at most %.3g, which is %.2g times the value above "+
-			"(Theorem 3 of Kang et al.)", *r.Expected,
+		line(&b, "", "averaged over the left-out records, the change is at most %.3g, or %.2g times the value in "+
+			"the line above (Theorem 3 of Kang et al.)", *r.Expected,
 			*r.Expected / *r.Uniform)
 	}
 	if r.PL != nil {
-		line(&b, "PL ratio", "the smallest ratio found is %.4g (%d points evaluated); the constant mu is at most this ratio",
+		line(&b, "PL ratio", "smallest ratio %.4g at %d points; the constant mu is at most this ratio",
 			*r.PL, r.PLPoints)
 	}
 	some(&b, "table", r.Out)

@@ -77,5 +77,5 @@ func TestInfluence(t *testing.T) {
 	run(exitInput, "exists; choose another name", "lab", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--out", "linear.json.csv")
 	run(exitInput, "coefficient of an influence is -1", "lab", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--l2=-1")
 	run(exitInput, ".svg", "lab", "influence", "linear.json", "--data", "patients.csv", "--public-data", "--plot", "x.txt")
-	run(exitInput, "for a network, choose a smooth loss", "lab", "influence", "net.json", "--data", "patients.csv", "--public-data", "--envelope", "1")
+	run(exitInput, "a network has no Moreau envelope; choose a smooth loss", "lab", "influence", "net.json", "--data", "patients.csv", "--public-data", "--envelope", "1")
 }

@@ -32,9 +32,9 @@ func writeWeights(b *strings.Builder, of []weightInterval) {
 			pick(w.Low > 0 || w.High < 0, "  *", ""))
 	}
 	if of != nil {
-		line(b, "", "%s", fmt.Sprintf("each %g %% interval is for one weight of the model that minimises the "+
-			"released objective over the population", 100*defaultConfidence))
-		line(b, "", "the intervals ignore the noise and the sampling of the second moments, the centre and the "+
-			"ridge; * marks intervals that do not contain 0")
+		line(b, "", "%s", fmt.Sprintf("each %g %% interval is for one true weight; the true weights minimise the "+
+			"released objective on the whole population", 100*defaultConfidence))
+		line(b, "", "the intervals take second moments, centre and ridge as exact; an interval with * does not "+
+			"contain 0")
 	}
 }

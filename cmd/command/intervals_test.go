@@ -29,7 +29,7 @@ func TestTrainIntervals(t *testing.T) {
 		}
 	}
 	ran(t, dir, append(args, "--out", "text.json", "--intervals")...).exits(exitOK).prints(
-		"marks intervals that do not contain 0", "minimises the released objective over the population")
+		"an interval with * does not contain 0", "minimise the released objective on the whole population")
 	mustRun(t, dir, "predict", "with.json", "--data", "patients.csv")
 	damage(t, dir, "with.json", func(raw map[string]any) { raw["weight_standard_errors"] = []float64{1} })
 	ends(t, dir, exitInput, "standard errors", "predict", "damaged.json", "--data", "patients.csv")

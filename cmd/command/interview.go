@@ -134,8 +134,8 @@ func (i *interview) decimals() (asked bool, err error) {
 		if answer == "" {
 			example := c.Samples[0]
 			answer, err = i.choose([]string{"point", "comma", "point all", "comma all"},
-				`%s: %s can also mean %s; what is its decimal separator? [point, comma; "comma all" answers for `+
-					"all such columns] ", screenText(c.Name), screenText(example.Raw), screenText(example.Read))
+				`%s: %s can also mean %s. Is the decimal separator a point or a comma? [point, comma; "comma all" `+
+					"for all such columns] ", screenText(c.Name), screenText(example.Raw), screenText(example.Read))
 			if err != nil {
 				return asked, err
 			}
@@ -203,9 +203,9 @@ func (i *interview) persons() error {
 		}
 		count := pick(c.Persons > 0, fmt.Sprintf(" (the file has %d)", c.Persons), "")
 		for {
-			answer, err := i.read("Values of %s repeat. If they name persons, all rows of a person are protected "+
-				"together.\nHow many persons are there%s? The number becomes public. [a number; \"public\" if the ids "+
-				"are public; n if not persons; a second number limits the rows of a person, default %d] ", screenText(c.Name),
+			answer, err := i.read("Values of %s repeat. If they name persons, each person is protected with all "+
+				"rows.\nHow many persons are there%s? The number becomes public. [N, or public if the ids are "+
+				"public; add ROWS for at most ROWS rows per person, default %d; n: not persons] ", screenText(c.Name),
 				count, dataset.DefaultRowsPerPerson)
 			if err != nil {
 				return err
@@ -217,8 +217,7 @@ func (i *interview) persons() error {
 				i.o.Answers[c.Name] = known
 				return nil
 			}
-			i.say("  answer n (not persons), public, or a whole number of at least 2; a second number limits the " +
-				"rows of a person")
+			i.say("  answer N, N ROWS, public, public ROWS or n; N is a whole number of at least 2")
 		}
 	}
 	return nil
@@ -311,8 +310,8 @@ func (i *interview) rest() error {
 			continue
 		}
 		if !told {
-			i.say("\nWhat can the values of each column be? Answer from what is known without the data.\nPress Enter " +
-				`to decide later, or answer "ignore" to leave the column out.`)
+			i.say("\nWhich values can each column have? Answer from public knowledge, not from the data.\nPress " +
+				`Enter to decide later, or answer "ignore" to leave the column out.`)
 			told = true
 		}
 		kind := "a number; smallest and largest value"
@@ -321,7 +320,7 @@ func (i *interview) rest() error {
 			kind = "a date; first and last day, YYYY-MM-DD"
 		case c.Categories != nil:
 			kind = "a text, in the file " + screenList(c.Categories) +
-				"; type all possible values, separated by commas, or y if these values are known without the " +
+				"; type all possible values, separated by commas; or type y if you know these values without the " +
 				"file"
 		}
 		if c.Suggested != nil {

@@ -122,7 +122,7 @@ func (a *app) say(kind privacy.Kind, path string, v checker.Verdict) {
 	switch {
 	case v.Verdict == checker.Verified || kind == privacy.Public && v.Verdict != checker.Refused:
 	case v.Verdict == checker.Refused: // written even with --quiet
-		warn(a.stderr, "%s is refused: %s. No run confirms what this file states about privacy", path, v.Why)
+		warn(a.stderr, "%s is refused: %s. Do not trust what it states about privacy", path, v.Why)
 	case v.Verdict == checker.NotChecked:
 		a.note("dyad: %s is not checked: dyad verify %s", path, path)
 	default:
@@ -153,10 +153,11 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 		r.Ledger = "the ledger is intact; the model names no run"
 	case errors.Is(problem, errUnplanned):
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.NotCovered, Why: problem.Error()},
-			Ledger: "the ledger is intact; it has one charge of this plan's releases and one release of this file"}
+			Ledger: "the ledger is intact; it has one charge for the releases of this plan, and one entry for this " +
+				"file"}
 	case problem != nil && away != "":
 		r.Verdict = checker.Verdict{Verdict: checker.NotCovered,
-			Why: fmt.Sprintf("%v; the run may be in the archive %s, which is missing next to the ledger", problem, away)}
+			Why: fmt.Sprintf("%v; the run may be in the missing archive %s; put the archive next to the ledger", problem, away)}
 		r.Ledger = ""
 	case problem != nil:
 		r = judgement{Verdict: checker.Verdict{Verdict: checker.Refused, Why: problem.Error()}}
@@ -166,8 +167,8 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 		return e.Run == m.Run && e.Charge != nil &&
 			e.Charge.Counted
 	}):
-		r.Ledger = "the ledger is intact; it has one charge of this plan, but no hash of a stream's model file, so " +
-			"only the plan was compared"
+		r.Ledger = "the ledger is intact and has one charge of this plan; it cannot show that the stream wrote " +
+			"this file"
 	}
 	for _, by := range choosers(entries, files.Digest(text), m.Run) {
 		if r.Ledger != "" {
@@ -183,7 +184,7 @@ func (r judgement) compared(m *model, text []byte, head, path string, known bool
 func recorded(m *model, text []byte, head string, entries []ledger.Entry) error {
 	var charges, ends []ledger.Entry
 	if head != "" && !slices.ContainsFunc(entries, func(e ledger.Entry) bool { return e.Hash == head }) {
-		return errors.New("the ledger lacks the head that its owner signed; this is another ledger or an older copy")
+		return errors.New("the signed head is not in this ledger, so this is another ledger or an older copy")
 	}
 	for _, e := range entries {
 		switch {
@@ -202,7 +203,8 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 		ends = append(ends, ledger.Entry{Status: ledger.StatusReleased}) // a stream that continues
 	}
 	if len(charges) != 1 || len(ends) != 1 || ends[0].Status != ledger.StatusReleased {
-		return fmt.Errorf("the ledger has %d charges and %d final entries of run %q; want one charge and one release",
+		return fmt.Errorf("the ledger must have one charge and one release, but has %d charges and %d final "+
+			"entries for run %q",
 			len(charges), len(ends), m.Run)
 	}
 	c, g := charges[0].Charge, m.Guarantee
@@ -239,7 +241,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	case err != nil:
 		return err
 	case c.SeededNoise && !slices.Contains(g.Warnings, privacy.SeededWarning):
-		return errors.New("the ledger states that the noise came from a seed, but the model does not state this")
+		return errors.New("the ledger says that the noise came from a seed, but the model does not say so")
 	case earlier:
 		return errUnplanned
 	}
@@ -248,7 +250,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 
 // errUnplanned is the error for a charge by an earlier version, which stored no hash of a plan. Its other
 // properties equal the model's.
-var errUnplanned = errors.New("the ledger has no hash of the plan, because an earlier version charged the run")
+var errUnplanned = errors.New("the run is from an earlier version, which stored no hash of the plan")
 
 const approvedPage = "hash of the approved page"
 
@@ -281,7 +283,7 @@ func sameEvents(plan json.RawMessage, charged []account.Event) error {
 		if len(parts) == 0 {
 			i++
 		} else if r.Event, _ = account.Encode(account.ParallelEvent{Parts: parts}); r.Event == nil {
-			return fmt.Errorf("the parts of release %d of the plan cannot be charged together", i)
+			return fmt.Errorf("release %d of the plan has parts that cannot be charged together", i)
 		}
 		events = append(events, r.Event)
 	}

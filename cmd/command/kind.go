@@ -32,7 +32,7 @@ type kindCmd struct {
 	ownFlags
 	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train. A label is not read."`
 	Schema     string    `required:"" placeholder:"FILE" help:"Schema of the data (YAML)."`
-	Out        string    `short:"o" placeholder:"FILE" help:"File to write. Default for private data: name of the command plus .json."`
+	Out        string    `short:"o" placeholder:"FILE" help:"File to write. Default for private data: COMMAND.json."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1" help:"Epsilon to spend on all releases together."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
@@ -120,12 +120,13 @@ func reads(k Reader, s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error
 	case err != nil:
 		return nil, nil, err
 	case own == nil || read == nil || own.Info().Name != name:
-		return nil, nil, badInput("%s: its method Reads must return a schema, and a kind that has the same name", name)
+		return nil, nil, badInput("%s: its method Reads must return a schema and a kind, and the kind must have "+
+			"this name", name)
 	}
 	for i, f := range protection(read) {
 		if f != before[i] {
-			return nil, nil, badInput("kind %s: Reads changed %s of the schema from %s to %s; a kind must not "+
-				"decide who is protected", name, f[0], before[i][1], f[1])
+			return nil, nil, badInput("kind %s: Reads must not change who is protected, but it changed %s of the "+
+				"schema from %s to %s", name, f[0], before[i][1], f[1])
 		}
 	}
 	e, err := dataset.NewEncoder(read) // validates a copy

@@ -132,7 +132,7 @@ columns:
 			dir, code, errs := run(t, schema, change)
 			if code != exitInput || !strings.Contains(errs, want) ||
 				change != "failed" && !strings.Contains(errs, pick(want == "must return", "reading: its method Reads ",
-					"kind reading: Reads changed ")) || exists(filepath.Join(dir, "l.jsonl")) {
+					"kind reading: Reads must not change who is protected, but it changed ")) || exists(filepath.Join(dir, "l.jsonl")) {
 				t.Errorf("%s: exit %d: %s", change, code, errs)
 			}
 		}

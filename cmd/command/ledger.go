@@ -21,8 +21,8 @@ type ledgerInitCmd struct {
 	DataID  string  `arg:"" help:"Data id, as in the schema."`
 	Epsilon float64 `required:"" placeholder:"EPSILON" help:"Maximum epsilon of all runs together, past runs included."`
 	Delta   float64 `within:"(0,1)" required:"" placeholder:"DELTA" help:"Delta at which epsilon is counted."`
-	Looking bool    `help:"Compute the total for budgets that depend on earlier releases. Default: budgets fixed beforehand."`
-	Close   bool    `help:"Allow a cap below the spent epsilon. No further run is then admitted."`
+	Looking bool    `help:"Compute the total for budgets chosen after earlier releases. Default: for budgets fixed beforehand."`
+	Close   bool    `help:"Allow a cap below the spent epsilon. The ledger then refuses new runs."`
 	ledgerFlag
 }
 
@@ -44,8 +44,8 @@ func (c *ledgerInitCmd) Run(a *app) error {
 		before.Epsilon = before.Looking // at least the spending that the cap counts
 	}
 	if spent := above(before, b); spent != "" && !c.Close {
-		return badInput("%s, so a cap of epsilon = %g would allow no run; choose a larger cap, or add --close (the "+
-			"cap is unchanged: %s)", spent, b.Epsilon, capNow(before))
+		return badInput("%s, so a cap of epsilon = %g would allow no run; give a larger cap, or add --close to "+
+			"allow no further run; the cap is unchanged: %s", spent, b.Epsilon, capNow(before))
 	}
 	set := l.SetCap
 	if c.Looking {
@@ -177,7 +177,7 @@ func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
 func (r chargedRun) text() string {
 	return fmt.Sprintf("    %s  %s: %s", r.Charged.Format(time.DateTime), r.Algorithm, r.Guarantee) +
 		pick(r.FromData, "; RANGES FROM THE DATA: this guarantee does not hold", "") +
-		pick(r.DraftAway, "; RANGES NOT COMPARED: it is not known whether this guarantee holds", "") +
+		pick(r.DraftAway, "; RANGES NOT COMPARED: if they come from the data, this guarantee does not hold", "") +
 		pick(r.Seeded, "; SEEDED NOISE: this guarantee does not hold", "") + "\n"
 }
 
@@ -213,9 +213,10 @@ func (r unfinishedRun) text() string {
 		return text + "      it released nothing; to continue at no further cost, repeat its command with --resume " + r.Run +
 			"\n"
 	case r.Stream:
-		return text + "      this run releases results during the stream. To continue the run, repeat its dyad " +
-			"online command with --resume, which reads the state " +
-			"file at no further cost\n"
+		return text + "      this run releases results during the stream. To continue it at no further cost, " +
+			"repeat its dyad " +
+			"online command with --resume and the same state " +
+			"file\n"
 	}
 	return text + "      it may have released its results, so it cannot be resumed\n"
 }
@@ -263,12 +264,12 @@ func keptRuns(entries []ledger.Entry, path, id string) (kept []keptRun) {
 
 func (r keptRun) text() string {
 	if r.Released {
-		return fmt.Sprintf("    run %s released its result under the temporary name %s; to rename it, repeat the "+
-			"run's command with --resume %s\n",
+		return fmt.Sprintf("    the result of run %s has the temporary name %s; to rename it, repeat the run's "+
+			"command with --resume %s\n",
 			r.Run, r.File, r.Run)
 	}
-	return fmt.Sprintf("    an attempt at run %s left the file %s; keep this file as private as the records; after "+
-		"the attempt has ended, the next run with this ledger removes the file\n", r.Run, r.File)
+	return fmt.Sprintf("    an attempt at run %s left the file %s; keep it as private as the records; after the "+
+		"attempt, the next run with this ledger removes it\n", r.Run, r.File)
 }
 
 // dataIDs returns the data ids in the ledger in the order of their first appearance.
@@ -302,7 +303,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 	ids := dataIDs(entries)
 	if c.DataID != "" {
 		if !slices.Contains(ids, c.DataID) {
-			return badInput("no budget was charged to %q; the data ids of %s are %q", c.DataID, path, ids)
+			return badInput("the data id %q has no charge; the data ids in %s are %q", c.DataID, path, ids)
 		}
 		ids = []string{c.DataID}
 	}
@@ -322,7 +323,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		all = append(all, s)
 		fmt.Fprintf(&b, "  %s\n", s.text)
 		if s.Archived > 0 {
-			fmt.Fprintf(&b, "    %d runs are in the archive; the total counts them\n", s.Archived)
+			fmt.Fprintf(&b, "    %d more runs are in the archive; the total includes them\n", s.Archived)
 		}
 		for _, r := range s.Charges {
 			b.WriteString(r.text())
@@ -341,7 +342,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 }
 
 type ledgerVerifyCmd struct {
-	Witness string `placeholder:"FILE" help:"File with an earlier head, kept by somebody else. The ledger must continue from this head. The file then gets the new head."`
+	Witness string `placeholder:"FILE" help:"Somebody else's file with an earlier head. The ledger must still contain this head. The file then gets the new head."`
 	ledgerFlag
 }
 
@@ -361,8 +362,7 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 	}
 	answer := map[string]any{"ledger": path, "ok": true, "lines": v.Lines, "torn_bytes": v.TornBytes}
 	if v.Away != "" {
-		text += fmt.Sprintf("the lines of the archive %s were not checked, because the archive is not next to the "+
-			"ledger\n", v.Away)
+		text += fmt.Sprintf("the archive %s is not next to the ledger, so its lines were not checked\n", v.Away)
 		answer["archive_away"] = v.Away
 	}
 	if c.Witness != "" { // the second keeper compares the last head that it knows, and then gets the new head
@@ -371,7 +371,8 @@ func (c *ledgerVerifyCmd) Run(a *app) error {
 			return err
 		}
 		answer["witness"], answer["compared"] = c.Witness, compared
-		text += fmt.Sprintf(pick(compared, "the ledger continues from the head in %s; this file now has the head of line %d\n",
+		text += fmt.Sprintf(pick(compared, "the ledger continues from the head in %s; this file now has the new "+
+			"head (line %d)\n",
 			"there was no file %s, so no earlier head was compared; this file now has the head of line %d\n"),
 			c.Witness, lines)
 	}
@@ -392,7 +393,7 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 	}
 	text := fmt.Sprintf("%s has no finished run to archive\n", path)
 	if done.Runs > 0 {
-		text = fmt.Sprintf("%s: %d finished runs were moved to %s in the same folder; %d lines became %d; the "+
+		text = fmt.Sprintf("%s: moved %d finished runs to %s in the same folder; lines: %d before, %d now; the "+
 			"totals are unchanged\n", path, done.Runs, done.File, done.Before, done.After)
 	}
 	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before,

@@ -24,7 +24,7 @@ func (c *ledgerKeyCmd) Run(a *app) error {
 }
 
 type ledgerSignCmd struct {
-	File string `arg:"" help:"File that a run of the ledger released."`
+	File string `arg:"" help:"Released file of a run in the ledger."`
 	ledgerFlag
 }
 

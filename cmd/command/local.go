@@ -13,23 +13,23 @@ import (
 
 // localFlags are the public parameters of a learning task, except n and d.
 type localFlags struct {
-	Method        string             `default:"prestige" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed,curriculum,sgd" help:"prestige: users outside the curriculum send noise. prestige-participation: a randomised response decides who sends. prestige-label: public features, one randomised label per user. djw: no curriculum. prestige-printed: the paper's algorithm, no guarantee. curriculum, sgd: no privacy."`
+	Method        string             `default:"prestige" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed,curriculum,sgd" help:"prestige: users outside the curriculum send noise. prestige-participation: a randomised response decides who sends. prestige-label: features are public, each label is randomised once. djw: no curriculum. prestige-printed: the paper's algorithm, no guarantee. curriculum, sgd: not private."`
 	Loss          string             `default:"logistic" type:"formula" placeholder:"NAME|EXPR" help:"Loss phi(u) of the margin u = y (w.x + b): a name of \"dyad lab losses\", or a formula."`
-	LossParam     map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
+	LossParam     map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value V of the parameter K of the loss or formula. May be repeated."`
 	LossClip      float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	Epsilon       float64            `positive:"" default:"1" help:"Local epsilon of one visit. A user pays it in every epoch, or once with prestige-label."`
 	Epochs        int                `positive:"" default:"10" help:"Epochs. Every user is visited once per epoch."`
 	Batch         int                `positive:"" default:"1" help:"Messages averaged in one update."`
-	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message. From epsilon 2 on, more directions give less noise; the user's work grows with them."`
-	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed; for prestige-participation, the largest that leaves directions all of epsilon."`
-	Curriculum    *float64           `aliases:"threshold" placeholder:"D" help:"Margin that a record needs to be in the curriculum of the first epoch. Default: 1.5."`
-	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"After epoch t, the --curriculum margin falls by MU sqrt t. Default: 1."`
+	Pairs         int                `positive:"" name:"direction-pairs" default:"1" help:"Random directions of a message. From epsilon 2 on, more directions mean less noise, but more work for the user."`
+	ResponseShare float64            `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed, otherwise by a public rule."`
+	Curriculum    *float64           `aliases:"threshold" placeholder:"D" help:"Margin that the curriculum needs in the first epoch. Default: 1.5."`
+	ThresholdStep *float64           `name:"threshold-step" placeholder:"MU" help:"After epoch t, the --curriculum margin falls by MU * sqrt(t). Default: 1."`
 	Bias          *float64           `placeholder:"B" help:"Public bias b. Default: 0."`
-	L2            float64            `positive:"" name:"l2" placeholder:"LAMBDA" help:"Weight lambda of the term lambda/2 ||w||^2 of a linear model. Choose it from public knowledge. Default: 0.1."`
-	Radius        float64            `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
+	L2            float64            `positive:"" name:"l2" placeholder:"LAMBDA" help:"Weight lambda of the term lambda/2 ||w||^2 of a linear model. Choose it without the data. Default: 0.1."`
+	Radius        float64            `positive:"" placeholder:"R" help:"Bound of ||w|| and of margins, for a linear model. Default: 5."`
 	KWIKRatio     float64            `positive:"" name:"kwik-ratio" placeholder:"r" help:"Use the KWIK bound ceil((r/R) ln(1/delta)) of [Han19] Theorem 2 for --epochs; r is maximum/virtual complexity. Needs --kwik-delta."`
-	KWIKDelta     float64            `positive:"" name:"kwik-delta" placeholder:"DELTA" help:"Failure probability of the KWIK bound, not a privacy parameter."`
-	ShuffleDelta  float64            `not:"l2-grid" why:"it is stated for the messages of one training, and a grid makes more of them" positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"With a trusted shuffler of messages: also print the guarantee for all epochs at this delta."`
+	KWIKDelta     float64            `positive:"" name:"kwik-delta" placeholder:"DELTA" help:"Probability that the KWIK bound fails. Not a privacy parameter."`
+	ShuffleDelta  float64            `not:"l2-grid" why:"it is stated for the messages of one training, and a grid makes more of them" positive:"" name:"shuffle-delta" placeholder:"DELTA" help:"Also print the guarantee of all epochs at this delta, with a trusted message shuffler."`
 	localNetworkFlags
 }
 
@@ -85,8 +85,8 @@ func schemaEncoder(path string) (*dataset.Encoder, error) {
 	if err != nil {
 		return nil, asInput(err)
 	}
-	why := input.Needs{Rows: s.DataID + ": its schema has a column with role: person, but the local model protects users " +
-		"with one record each; give the column role: ignore"}
+	why := input.Needs{Rows: s.DataID + ": its schema has a column with role: person, but a local user has " +
+		"only one record; give the column role: ignore"}
 	if err := why.Of(input.Lacks{Rows: s.ByPerson()}); err != nil { // the same error as when reading its data
 		return nil, err
 	}

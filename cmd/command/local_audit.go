@@ -11,16 +11,16 @@ import (
 
 type localAuditCmd struct {
 	Method     string  `arg:"" enum:"prestige,prestige-participation,prestige-label,djw,prestige-printed" help:"Method to attack: prestige, prestige-participation, prestige-label, djw or prestige-printed."`
-	Loss       string  `default:"-u" type:"formula" placeholder:"NAME|EXPR" help:"Loss. With -u all gradients are as large as possible."`
+	Loss       string  `default:"-u" type:"formula" placeholder:"NAME|EXPR" help:"Loss. The loss -u has the largest gradients."`
 	Epsilon    float64 `positive:"" default:"1" help:"Local epsilon of one visit."`
-	Epochs     int     `aliases:"visits" positive:"" default:"1" help:"Epochs in which the adversary sees the user's message. The claim covers all these epochs."`
+	Epochs     int     `aliases:"visits" positive:"" default:"1" help:"Number of epochs whose messages the adversary sees. The claim covers all of them."`
 	D          int     `positive:"" short:"d" default:"2"`
 	Pairs      int     `positive:"" name:"direction-pairs" default:"1"`
-	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed; for prestige-participation, the largest that leaves directions all of epsilon."`
-	Radius     float64 `positive:"" placeholder:"R" help:"Radius of the ball that w of a linear model lives in; margins are at most R. Default: 5."`
-	Runs       int     `positive:"" default:"20000" help:"Runs with each of the two records. Half of the runs choose the attack."`
+	Share      float64 `positive:"" name:"response-share" placeholder:"F" help:"Share of epsilon for the randomised response. Default: 0.2 for prestige-printed, otherwise by a public rule."`
+	Radius     float64 `positive:"" placeholder:"R" help:"Bound of ||w|| and of margins, for a linear model. Default: 5."`
+	Runs       int     `positive:"" default:"20000" help:"Runs for each record. Half of them only select the attack."`
 	Confidence float64 `positive:"" default:"0.999" help:"Confidence of the bound."`
-	Seed       uint64  `default:"1" help:"Seed of all randomness; the same seed gives the same bounds."`
+	Seed       uint64  `default:"1" help:"Seed of the audit. The same seed gives the same bounds."`
 	localNetworkFlags
 }
 
@@ -58,14 +58,16 @@ func localAuditText(r *localaudit.Report) string {
 	network := pick(r.Network != "", fmt.Sprintf(", network %s, %d parameters", r.Network, r.Parameters), "")
 	line(&b, "method", "%s, %s loss, d = %d%s", r.Method, r.Loss, r.Features, network)
 	line(&b, "attack", "%s", r.Instance)
-	line(&b, "", "%d visits in each of %d runs per record; half of the runs choose the event; seed %d", r.Visits,
+	line(&b, "", "%d visits per run and %d runs per record; half of the runs choose the event, the other half "+
+		"count it; seed %d", r.Visits,
 		r.Runs, r.Seed)
-	line(&b, "", "the two records send gradients with frequencies %.4f and %.4f", r.Sends[0], r.Sends[1])
+	line(&b, "", "one record sends a gradient with frequency %.4f, the other with frequency %.4f", r.Sends[0], r.Sends[1])
 	line(&b, "claimed", "epsilon %s by %s", privacy.FormatUp(r.Claim), r.Source)
 	line(&b, "audited", "epsilon >= %.6g with confidence %g (Clopper-Pearson; %d of %d against %d of %d)",
 		r.LowerBound, r.Confidence, r.Event.Likely, r.Event.LikelyRuns, r.Event.Rare, r.Event.RareRuns)
 	if r.Estimate != 0 {
-		line(&b, "", "the estimate is %.4f with standard error %.4f, which is %.3f of the claim", r.Estimate, r.StandardError,
+		line(&b, "", "estimated epsilon: %.4f (standard error %.4f), which is %.3f times the claim", r.Estimate,
+			r.StandardError,
 			r.Estimate/r.Claim)
 	}
 	switch {
@@ -73,8 +75,8 @@ func localAuditText(r *localaudit.Report) string {
 	case r.HalfRefuted:
 		line(&b, "control", "the attack would detect a leak of twice the claim")
 	default:
-		line(&b, "control", "the attack would NOT refute a claim of half the size; try more --runs, fewer epochs "+
-			"or a smaller --epsilon")
+		line(&b, "control", "the attack would NOT refute half of the claim; try more --runs, fewer --epochs or a "+
+			"smaller --epsilon")
 	}
 	verdict := pick(r.Holds(), "the claim is not refuted, but this does not prove the claim", "THE CLAIM IS REFUTED")
 	line(&b, "verdict", "%s", verdict)

@@ -19,19 +19,19 @@ import (
 type localClientCmd struct {
 	Server   string        `xor:"server" required:"" placeholder:"URL" help:"Address of the server, http:// or https://."`
 	Protocol string        `xor:"server" required:"" placeholder:"FILE" help:"Protocol file of \"dyad local plan --out\", in place of a server: the message of the first epoch is printed, not sent."`
-	Data     string        `required:"" placeholder:"FILE" help:"Data file with the record; - is standard input."`
+	Data     string        `required:"" placeholder:"FILE" help:"Data file with the user's record; - is standard input."`
 	Schema   string        `required:"" placeholder:"FILE"`
 	Row      int           `positive:"" default:"1" help:"Row of the record in the file."`
 	User     string        `required:"" placeholder:"ID" help:"Name of the user for the server, 1 to 128 bytes."`
 	Memory   string        `private:"memory" required:"" placeholder:"FILE" help:"File that remembers the answers of one record. Keep this file: without it a user could answer twice."`
-	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse a protocol if its messages and the remembered messages cost more than EPSILON."`
-	Public   bool          `name:"public-features" help:"Allow the features to be sent in clear, for method prestige-label."`
-	Follow   bool          `needs:"server" help:"Answer in every remaining epoch. Wait while the server is away."`
+	Most     float64       `positive:"" name:"max-epsilon" required:"" placeholder:"EPSILON" help:"Refuse a protocol if its messages and earlier ones together cost more than EPSILON."`
+	Public   bool          `name:"public-features" help:"Let method prestige-label send the features without noise."`
+	Follow   bool          `needs:"server" help:"Answer in every remaining epoch. If the server does not answer, wait."`
 	Poll     time.Duration `default:"1s" positive:"" placeholder:"DURATION" help:"With --follow: time between two requests to the server."`
 	Token    string        `private:"token" placeholder:"FILE" help:"File with the user's token, for a server that asks for one."`
-	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more epochs."`
-	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols with more random directions. Each direction adds work to every message."`
-	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"Send new messages only at multiples of this time after the model arrived, to hide how long the computation took."`
+	Epochs   int           `positive:"" name:"max-epochs" default:"1000" placeholder:"N" help:"Refuse protocols of more than N epochs."`
+	Pairs    int           `positive:"" name:"max-direction-pairs" default:"64" placeholder:"N" help:"Refuse protocols with more than N random directions. Each adds work to every message."`
+	Beat     time.Duration `name:"beat" default:"100ms" positive:"" placeholder:"DURATION" help:"Send new messages only at multiples of this time after the model arrives. This hides the computing time."`
 	caFlag
 	labelsFlag
 }
@@ -142,8 +142,9 @@ type flagError struct{ error }
 
 var optionFlags = strings.NewReplacer("Limits.Epochs", "--max-epochs", "Limits.Pairs", "--max-direction-pairs",
 	"Limits.Epsilon", "--max-epsilon",
-	"Limits.PublicFeatures", "--public-features", "Remote.URL", "--server", "give its certificates to NewHTTPClient",
-	"give its certificates with --ca")
+	"Limits.PublicFeatures", "--public-features", "Remote.URL", "--server",
+	"give NewHTTPClient the certificates that you trust",
+	"give the certificates that you trust with --ca")
 
 // Error implements error.
 func (e flagError) Error() string { return optionFlags.Replace(e.error.Error()) }
@@ -155,7 +156,7 @@ func (r localAnswer) text() string {
 	epoch := map[serve.Outcome]string{
 		serve.Accepted: "the server accepted the message of epoch %d",
 		serve.Before:   "the server already had the message of epoch %d, so no new message was drawn",
-		serve.Late:     "epoch %d ended before the message arrived, so the message is not used, but it counts as spent",
+		serve.Late:     "epoch %d ended before the message arrived; the message is not used, but its epsilon is spent",
 		serve.Printed:  "message of epoch %d, not sent:",
 	}[r.Outcome]
 	text := "all epochs are over; no message was sent\n"
@@ -169,7 +170,7 @@ func (r localAnswer) text() string {
 		}
 		text += string(message) + "\n"
 	}
-	return text + fmt.Sprintf("epsilon %s spent by all messages in the memory file\nguarantee of the whole "+
-		"protocol: %slimits of a protocol: at most %d epochs, %d direction pairs and %d operations in the loss\n",
+	return text + fmt.Sprintf("all messages in the memory file cost epsilon %s\nguarantee of the whole protocol: "+
+		"%sthis client refuses more than %d epochs, %d direction pairs or %d operations in the loss\n",
 		privacy.FormatUp(r.Epsilon), r.Guarantee.Report(), r.Limits.Epochs, r.Limits.Pairs, r.Limits.Loss)
 }

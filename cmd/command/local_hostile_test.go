@@ -137,10 +137,10 @@ func TestLocalClientCaps(t *testing.T) {
 		code          int
 		says          string
 	}{
-		{2, 1, nil, exitOK, "at most 1000 epochs, 64 direction pairs"},
+		{2, 1, nil, exitOK, "more than 1000 epochs, 64 direction pairs"},
 		{1001, 1, nil, exitInput, "1001 epochs, which is more than --max-epochs = 1000"},
 		{1_000_000, 1024, nil, exitInput, "--max-epochs"},
-		{1001, 1, []string{"--max-epochs", "2000"}, exitOK, "at most 2000 epochs"},
+		{1001, 1, []string{"--max-epochs", "2000"}, exitOK, "more than 2000 epochs"},
 		{2, 1, []string{"--max-epochs", "1"}, exitInput, "--max-epochs = 1"},
 		{2, 65, nil, exitInput, "65 direction pairs, which is more than --max-direction-pairs = 64"},
 		{2, 65, []string{"--max-direction-pairs", "65"}, exitOK, "65 direction pairs"},

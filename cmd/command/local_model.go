@@ -21,7 +21,7 @@ type localModelCmd struct {
 
 // iterateFlag is the flag of commands that save one of the two models of a protocol.
 type iterateFlag struct {
-	Iterate string `enum:"average,last" default:"average" placeholder:"WHICH" help:"average of the iterates, or the last iterate, which is far noisier if messages are private. Both cost the same. Default: average."`
+	Iterate string `enum:"average,last" default:"average" placeholder:"WHICH" help:"average: mean of the iterates. last: the last iterate, with far more noise if messages are private. Default: average."`
 }
 
 // of returns the last iterate or the average, as the flag requests.
@@ -90,6 +90,6 @@ func (c *localModelCmd) Run(a *app) error {
 	if r.Done {
 		state = "all epochs are over"
 	}
-	return a.emit(r, fmt.Sprintf("model       %s: %s of the iterates after %d messages, %s (score new records: dyad "+
+	return a.emit(r, fmt.Sprintf("model       %s: %s iterate after %d messages, %s (score new records: dyad "+
 		"predict %s --data FILE)\nguarantee   %s\n", r.Model, r.Iterate, r.Visits, state, r.Model, hanging(g.Report())))
 }

@@ -135,7 +135,7 @@ func TestUnusableLabelsAreAnsweredFor(t *testing.T) {
 	write(t, dir, "drop.yaml", strings.Replace(string(text), `negative: "0"`, `negative: "0", others: drop`, 1))
 	dropped := strings.Replace(goodRecord, ",0\n", ",9\n", 1)
 	for _, more := range [][]string{nil, {"--row", "2"}} {
-		if _, errs := sent("drop.yaml", "participation.json", dropped+strings.Repeat(goodRecord, len(more)/2), more...); !strings.Contains(errs, "leaves out records with the label of this record") {
+		if _, errs := sent("drop.yaml", "participation.json", dropped+strings.Repeat(goodRecord, len(more)/2), more...); !strings.Contains(errs, "leaves this record out because of its label") {
 			t.Errorf("a record that the schema leaves out %v: %s", more, errs)
 		}
 	}

@@ -18,18 +18,18 @@ import (
 )
 
 type localServerCmd struct {
-	Dir          string   `required:"" placeholder:"DIR" help:"Directory of the log of messages. It is made if missing, and a restart continues from it."`
+	Dir          string   `required:"" placeholder:"DIR" help:"Directory of the message log. It is made if missing. A restart continues from the log."`
 	Users        int      `name:"n" aliases:"users" positive:"" short:"n" required:"" help:"Number of users."`
 	LookAlikeIDs string   `name:"look-alike-ids" default:"refuse" enum:"refuse,allow"`
 	Listen       string   `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Address to listen on; port 0 chooses one."`
-	Cert         string   `needs:"key" placeholder:"FILE" help:"TLS certificate chain (PEM). Without it: plain HTTP, for use behind a proxy or on one machine."`
+	Cert         string   `needs:"key" placeholder:"FILE" help:"TLS certificate chain (PEM). Default: plain HTTP, for use behind a proxy or on one machine."`
 	Key          string   `needs:"cert" private:"TLS key" placeholder:"FILE" help:"TLS private key (PEM)."`
 	Rate         float64  `positive:"" name:"messages-per-second" placeholder:"N" help:"Refuse more messages than N per second with status 429. Default: no limit."`
 	Tokens       string   `private:"key of tokens" placeholder:"FILE" help:"Key file of \"dyad local token\": take messages only with the token of their user. Default: an id is enough."`
-	Hosts        []string `name:"host" placeholder:"NAME" help:"More names of this server, such as the name of a proxy. IP addresses, localhost, this machine's name and the names of --listen and --cert are always served; other requests get status 421."`
+	Hosts        []string `name:"host" placeholder:"NAME" help:"More names of this server, such as the name of a proxy. Always served: IP addresses, localhost, this machine's name, the names of --listen and --cert. Other names get status 421."`
 	Check        bool     `help:"Open the directory, print protocol and state, and stop."`
 	taskFlags
-	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Maximum number of open connections. If more come, one without a complete request, or of an address above its share, is closed."`
+	MaxConnections int `positive:"" name:"max-connections" default:"512" placeholder:"N" help:"Maximum number of open connections. Above it, the server closes one without a full request, else one of the busiest client."`
 }
 
 // localServerState is the JSON output of local server --check.
@@ -73,7 +73,7 @@ func (c *localServerCmd) Run(a *app) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if n := s.Repaired(); n > 0 {
-		a.note("dyad: %d bytes of an interrupted write were removed from the log; clients send these messages again", n)
+		a.note("dyad: removed %d bytes of an interrupted write from the log; clients send the lost messages again", n)
 	}
 	st := s.State()
 	progress := fmt.Sprintf("%-11s epoch %d of %d, %d messages\n", "state", min(st.Epoch, st.Epochs), st.Epochs, st.Visits)

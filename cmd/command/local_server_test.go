@@ -295,7 +295,7 @@ func TestLocalServerTokens(t *testing.T) {
 	address, stop = localServer(t, dir, serving...)
 	defer stop()
 	answerAs(t, dir, address, "carol").exits(exitOK)
-	answerAs(t, dir, "http://learn.invalid", "carol", "--token", alice).exits(exitInput).says("in clear")
+	answerAs(t, dir, "http://learn.invalid", "carol", "--token", alice).exits(exitInput).says("unencrypted")
 	write(t, dir, "empty.json", "{}")
 	for _, args := range map[string][]string{
 		"a key that is none": {"local", "server", "--check", "--tokens", "patients.csv", "--dir", "x", "-n",

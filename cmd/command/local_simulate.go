@@ -20,7 +20,7 @@ type localSimulateCmd struct {
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\". Default: local.json on private data, or local.RUN.json if that exists; on public data none."`
 	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"As in train. The held-out records are evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
-	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA" help:"Values of lambda. The users cross-validate them, which is charged. Not with --shuffle-delta."`
+	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA" help:"Values of lambda to cross-validate. This is charged. Not with --shuffle-delta."`
 	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
 	Balance    bool      `help:"Leave out users of the larger class until both classes have equal size. Only for public data."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
@@ -161,7 +161,7 @@ func (r *localResult) text(folds int) string {
 	r.plan.Restate(r.Guarantee, len(r.Choice), folds) // including the statements added by the run
 	b.WriteString(localText(r.plan, r.Shuffled))
 	if len(r.Choice) > 0 {
-		line(&b, "lambda", "%g, chosen by cross-validation; the estimated accuracies are %.4g", r.L2, r.Choice)
+		line(&b, "lambda", "%g, chosen by cross-validation (estimated accuracies: %.4g)", r.L2, r.Choice)
 	}
 	if r.Updates != nil {
 		line(&b, "visits", "%d, %d updates", r.Visits, *r.Updates)

@@ -330,7 +330,7 @@ func TestLocalSimulate(t *testing.T) {
 	simulate(exitInput, "one training", with("--l2-grid", "0.1,1", "--folds", "3", "--shuffle-delta", "1e-6")...)
 	simulate(exitInput, "cross-validation", with("--l2-grid", "0.1,1", "--folds", "200")...)
 	simulate(exitInput, "L2 weight", with("--l2-grid", "0.1,1e300", "--folds", "3")...)
-	simulate(exitInput, "shuffling amplifies local epsilons up to", with("--shuffle-delta", "1e-6")...)
+	simulate(exitInput, "helps only below the local epsilon", with("--shuffle-delta", "1e-6")...)
 	if spent, err := l.Summary(id.DataID, 1e-9); err != nil || spent.Runs != 2 {
 		t.Errorf("a refusal was charged: %v, %v", spent, err)
 	}
@@ -340,7 +340,7 @@ func TestLocalSimulate(t *testing.T) {
 	must.Equal(t, r.Guarantee.Kind, privacy.None, "sgd has guarantee %v", r.Guarantee)
 	// Balancing by label, and methods that do not protect records, need public data.
 	simulate(exitInput, "reveals the labels", with("--balance")...)
-	simulate(exitOK, "NOT PRIVATE: users were left out by their labels", with("--balance", "--public-data")...)
+	simulate(exitOK, "NOT PRIVATE: labels decided which users were left out", with("--balance", "--public-data")...)
 	for _, m := range []string{"sgd", "curriculum", "prestige-printed", "prestige-label"} {
 		simulate(exitInput, "--public-data", with("--method", m)...)
 		simulate(exitOK, "", with("--method", m, "--public-data")...)
@@ -364,7 +364,7 @@ func TestLocalAudit(t *testing.T) {
 		{exitOK, "not refuted", []string{"prestige-participation"}},
 		{exitOK, "not refuted", []string{"prestige-label"}},
 		{exitOK, "would detect a leak of twice the claim", []string{"djw", "--direction-pairs", "4"}},
-		{exitOK, "would NOT refute a claim of half the size", []string{"djw", "--epsilon", "20"}},
+		{exitOK, "would NOT refute half of the claim", []string{"djw", "--epsilon", "20"}},
 		{exitFailure, "THE CLAIM IS REFUTED", []string{"prestige-printed", "--epsilon", "0.2"}},
 		{exitInput, "answers only once", []string{"prestige-label", "--visits", "2"}},
 		{exitInput, "", []string{"sgd"}},

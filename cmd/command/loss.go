@@ -11,8 +11,8 @@ import (
 // lossFlags are the flags that choose the pair loss.
 type lossFlags struct {
 	Loss      string             `type:"formula" placeholder:"NAME|EXPR" help:"Pair loss phi(u): a name of \"dyad lab losses\", or a formula such as 'log1p(exp(-u))'. u is the margin of a pair, positive if the pair is right. Default: logistic, except for algorithms with a loss of their own."`
-	LossParam map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value of a name in the formula, or of a parameter of a named loss; may be repeated."`
-	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clamp phi' of every pair to [-C, C], for a loss whose slope has no bound. Default: no clipping."`
+	LossParam map[string]float64 `name:"loss-param" placeholder:"K=V" help:"Value V of the parameter K of the loss or formula. May be repeated."`
+	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C" help:"Clip the slope phi'(u) to [-C, C], for a loss with unbounded slope. Default: no clipping."`
 }
 
 // named reports whether the user chose a loss.

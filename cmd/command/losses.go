@@ -28,7 +28,7 @@ type lossCheckFlags struct {
 	LossClip  float64            `positive:"" name:"loss-clip" placeholder:"C"`
 	Task      string             `default:"auc" enum:"auc,metric"`
 	Radius    float64            `positive:"" default:"1" placeholder:"R"`
-	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Number of records for which method and algorithms are shown."`
+	N         int                `positive:"" within:"[2,]" short:"n" default:"1000" help:"Show the method and algorithms for this number of records."`
 	D         int                `positive:"" short:"d" default:"10"`
 	Plot      string             `placeholder:"FILE"`
 }
@@ -70,9 +70,9 @@ func lossFacts(loss engine.ScalarLoss, task string, radius float64) (f algorithm
 	f.Line("constants", "G = %.6g, L = %s, Dg = %.6g (%s)", c.Lipschitz, smoothness(f), c.PairDiameter,
 		f.Add("constants_origin", c.Origin.String()))
 	f.Line("shape", "%s, %s", pick(c.Convex, "convex", "not proved to be convex"), pick(smoothness(f) != "inf",
-		"smooth", "not smooth, so only algorithms that add noise to every gradient take the loss"))
+		"smooth", "not smooth; choose an algorithm with noise in every gradient"))
 	if e := f.Add("slope_error", algorithms.Number(k.SlopeError)); !math.IsInf(k.SlopeError, 1) {
-		f.Line("roundoff", "a computed phi' is within %.2g of the exact one", e)
+		f.Line("roundoff", "a computed phi' differs from the exact value by at most %.2g", e)
 	}
 	return f, nil
 }

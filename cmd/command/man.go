@@ -14,7 +14,7 @@ import (
 )
 
 type manCmd struct {
-	Command []string `arg:"" optional:"" help:"Words of the command. Default: the page of the program."`
+	Command []string `arg:"" optional:"" help:"Command, such as data schema. Default: the page of dyad."`
 	Dir     string   `placeholder:"FOLDER" help:"Write the pages of all commands into this folder, and replace existing pages."`
 }
 

@@ -83,9 +83,9 @@ func TestNewcomersMistakes(t *testing.T) {
 		{20, "epsilon of a million", train + "--epsilon 1e6 --out 20.json", exitOK,
 			"warning: epsilon = 1e+06 protects little"},
 		{22, "delta above 1/n", train + "--delta 0.1 --out 22.json", exitInput,
-			"delta is 0.1, which is above 1/n; such a delta allows a mechanism that sometimes publishes a whole record. To go " +
+			"delta is 0.1, which is above 1/n; such a delta allows the release of a whole record. To go " +
 				"on, repeat the command with --yes. No budget was charged"},
-		{22, "delta near 1/n", train + "--delta 0.1 --yes --out 22.json", exitOK, "warning: delta = 0.1 is above 1/(10 n)"},
+		{22, "delta near 1/n", train + "--delta 0.1 --yes --out 22.json", exitOK, "warning: delta = 0.1 is so large (above 1/(10 n)"},
 		{32, "a value outside of its range", "train --data huge.csv --schema patients.yaml --out huge.json", exitOK, clamped},
 		{33, "decimal commas", "data schema german.csv", exitOK, `{name: "wert", range: [12, 31.25], from_data: true}`},
 		{34, "thousands", "data schema american.csv", exitOK, `{name: "x", range: [5, 1.234567e+06], from_data: true}`},
@@ -98,9 +98,9 @@ func TestNewcomersMistakes(t *testing.T) {
 		{36, "Latin-1, a value", "train --data latin-value.csv --schema patients.yaml", exitInput,
 			"the file is not UTF-8; set csv.encoding: windows-1252"},
 		{37, "a damaged workbook", "data schema sheet.xlsx", exitInput,
-			`the workbook is damaged, too large or not an Office Open XML file; save it as .xlsx again, or save the sheet as "CSV UTF-8"`},
+			`the workbook is damaged, too large or not a .xlsx file; save it again as .xlsx or "CSV UTF-8"`},
 		{38, "a folder as data", "train --data . --schema patients.yaml", exitInput,
-			"this folder lies inside a folder of data"},
+			"this folder must not be in a folder of data"},
 		{48, "no model", "predict --data patients.csv", exitInput,
 			"dyad predict needs model; write this argument after the command, as in dyad predict MODEL"},
 		{50, "the draft is there", "data schema patients.csv --label outcome --out draft.yaml", exitInput,
@@ -148,11 +148,11 @@ func TestWarnedBeforeTheCharge(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	t.Chdir(dir)
 	for _, c := range []struct{ args, want string }{
-		{"train --data patients.csv --schema patients.yaml --delta 0.1 --yes --out delta.json", "delta = 0.1 is above"},
+		{"train --data patients.csv --schema patients.yaml --delta 0.1 --yes --out delta.json", "delta = 0.1 is so large"},
 		{"train --data patients.csv --schema drafted.yaml --out bounds.json", "BOUNDS NOT PRIVATE"},
 		{"pairs train --data patients.csv --schema drafted.yaml --tuple 4 --loss triplet --out triplet.json",
 			"BOUNDS NOT PRIVATE"},
-		{"evaluate delta.json --data patients.csv --epsilon 1 --delta 0.2", "delta = 0.2 is above"},
+		{"evaluate delta.json --data patients.csv --epsilon 1 --delta 0.2", "delta = 0.2 is so large"},
 	} {
 		told := ""
 		var out, errs bytes.Buffer

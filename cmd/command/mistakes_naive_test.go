@@ -37,7 +37,7 @@ func naive(train, plan string) []mistake {
 		row("the schema as data", "train --data patients.yaml --schema patients.yaml --out m.json", train+"--data-id n8",
 			"patients.yaml: row 1: the first row has none of the column names of the schema"),
 		row("files without flags", "train patients.csv patients.yaml", train+"--data-id n9",
-			"dyad train takes the file patients.csv only after a flag, such as --data patients.csv"),
+			"dyad train needs a flag before the file patients.csv, such as --data patients.csv"),
 		row("the data behind a model", "predict model.json patients.csv",
 			"predict model.json --data patients.csv --out s1.csv", "--data patients.csv"),
 		row("data and model changed over", "predict patients.csv model.json",

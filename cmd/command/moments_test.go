@@ -28,8 +28,8 @@ func TestMomentsFlagsAreHonouredOrRefused(t *testing.T) {
 		"--algorithm moments --group-sizes 60,40 --steps 2":    "query groups",
 		"--algorithm moments --loss hinge":                     "--loss",
 		"--algorithm moments --mode paper":                     "no paper mode",
-		"--algorithm moments --second-moments none --ridge 2":  "a ridge or an L2 term needs released second moments",
-		"--algorithm moments --second-moments none --l2 0.1":   "a ridge or an L2 term needs released second moments",
+		"--algorithm moments --second-moments none --ridge 2":  "a ridge or an L2 term needs second moments",
+		"--algorithm moments --second-moments none --l2 0.1":   "a ridge or an L2 term needs second moments",
 		"--algorithm moments --clip-radius 1e-200":             "Radius",
 		"--algorithm dpgdsc --class-balance 0.3":               "does not take --class-balance",
 		"--algorithm moments --loss logistic":                  "--loss",
@@ -89,7 +89,7 @@ func TestMomentsDescentFlagsAreHonouredOrRefused(t *testing.T) {
 		"--mode paper":                    "no paper mode",
 		"--steps 21":                      "1 to 20 gradients",
 		"--gradient-share 1":              "below 1",
-		"--second-moments none --ridge 2": "a ridge or an L2 term needs released second moments",
+		"--second-moments none --ridge 2": "a ridge or an L2 term needs second moments",
 	} {
 		ran(t, t.TempDir(), append([]string{"plan", "-n", "100", "-d", "3", "--algorithm", "moments-descent"},
 			strings.Fields(args)...)...).exits(exitInput).warns(want).printsOnly("")

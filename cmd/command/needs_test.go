@@ -108,7 +108,7 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"evaluate m.json --data d --out f.json":                                                      "--out is for --epsilon",
 		"evaluate m.json --data d --delta 0":                                                         "--delta is for --epsilon",
 		"evaluate exact m.json --public-data":                                                        "missing flags: --data",
-		"evaluate compare m.json --with n.json --data d --exact-figures --resume ABC":                "--resume and --seed are only for a private difference",
+		"evaluate compare m.json --with n.json --data d --exact-figures --resume ABC":                "--resume and --seed need a private difference",
 		// What is empty, as an unset variable of a script is, or false was not given.
 		"evaluate m.json --data= --epsilon 1":                                  "--data is empty",
 		"evaluate exact m.json --data= --public-data":                          "--data is empty",

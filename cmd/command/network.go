@@ -10,19 +10,19 @@ import (
 
 // networkFlags are the flags that choose a nonlinear model and the rule by which noisy gradients become steps.
 type networkFlags struct {
-	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear; mlp, a network with up to two hidden layers; or FILE.yaml, which describes a network (docs/networks.md). A network outputs a score, or an embedding with --task metric."`
-	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of each of one or two hidden layers of --model mlp; 0: no layer. Default: 32."`
+	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear, mlp (a network with up to two hidden layers) or FILE.yaml (a network, docs/networks.md). A network outputs a score; with --task metric, an embedding."`
+	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of the hidden layers of --model mlp: one or two numbers; 0: no layer. Default: 32."`
 	Dim        int     `needs:"model=mlp|model=FILE" positive:"" placeholder:"M" help:"Dimension of the embedding of a network with --task metric. Default: 16."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
 	Compare    string  `needs:"model=mlp|model=FILE" name:"similarity" enum:",cosine,distance,contrastive" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine, distance, or contrastive (with its own loss). Default: cosine."`
-	Clip       float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C" help:"Public clipping norm of the network's Jacobian at each record. Default: sqrt(H/2) for H inputs of the last layer."`
-	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S" help:"Standard deviation of the weights that the first hidden layer starts with. Default: 2."`
+	Clip       float64 `needs:"model=mlp|model=FILE" name:"jacobian-clip" positive:"" placeholder:"C" help:"Public clipping norm of the Jacobian at each record. Default: sqrt(H/2), H = number of inputs of the last layer."`
+	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S" help:"Standard deviation of the initial weights of the first hidden layer. Default: 2."`
 	InitSeed   uint64  `needs:"model=mlp|model=FILE" placeholder:"SEED" help:"Public seed of the initial weights. Default: 0."`
-	Init       string  `needs:"model=mlp|model=FILE" placeholder:"MODEL" help:"Model file whose weights are the start of a network. It must come from public data or have a guarantee; the report says which."`
+	Init       string  `needs:"model=mlp|model=FILE" placeholder:"MODEL" help:"Model file with the initial weights of a network. It must come from public data or have a guarantee."`
 
-	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"Steps of gradient-perturbation and subsampled-descent: plain, momentum, or adam with a correction for noise. Default: plain, or adam with a network."`
-	Momentum float64 `positive:"" placeholder:"B" help:"Weight of earlier gradients with --update momentum or adam, below 1. Default: 0.9."`
-	Decay    string  `enum:",constant,linear,cosine,root,step" default:"" placeholder:"HOW" help:"How the step sizes fall: constant, linear, cosine, root (1/sqrt t) or step (halved three times). Default: constant, or linear with a network."`
+	Update   string  `enum:",plain,momentum,adam" default:"" placeholder:"RULE" help:"Step rule of gradient-perturbation and subsampled-descent: plain, momentum or adam (corrected for noise). Default: plain; adam with a network."`
+	Momentum float64 `positive:"" placeholder:"B" help:"Weight of earlier gradients, below 1, for --update momentum or adam. Default: 0.9."`
+	Decay    string  `enum:",constant,linear,cosine,root,step" default:"" placeholder:"HOW" help:"Decay of the step size: constant, linear, cosine, root (1/sqrt t) or step (halved three times). Default: constant; linear with a network."`
 	Tail     float64 `name:"tail-average" positive:"" placeholder:"F" help:"The model is the mean of the last fraction F < 1 of the iterates. Default: only the last iterate."`
 }
 

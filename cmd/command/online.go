@@ -25,24 +25,24 @@ import (
 type onlineCmd struct {
 	Data      string `default:"-" placeholder:"FILE" help:"Records, CSV, JSON lines or LIBSVM; - is standard input."`
 	Schema    string `required:"" placeholder:"FILE"`
-	Records   int    `positive:"" required:"" short:"n" help:"Public maximum number of records, charged at the start."`
-	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"State file, for --resume. Keep it private: it holds buffered records and, with dpftrl or --secret-state, numbers from all records."`
-	Resume    bool   `help:"Continue from the state file at no further cost, with the same flags. Used records of a FILE are skipped; standard input must begin with new records."`
+	Records   int    `positive:"" required:"" short:"n" help:"Maximum number of records (public). All are charged at the start."`
+	State     string `private:"state of a stream" required:"" placeholder:"FILE" help:"State file, for --resume. It holds records: keep it as private as the data."`
+	Resume    bool   `help:"Continue from the state file at no further cost, with the same flags. FILE must begin with all used records, which are skipped; standard input must not."`
 	Follow    bool   `needs:"data" why:"standard input ends when its writer closes it" help:"Wait for more records at the end of FILE, until interrupted."`
-	Algorithm string `placeholder:"NAME" help:"onpairc (convex), onpairstrc (strongly convex, needs --l2), dpftrl (less noise from about 64 updates on) or ongiga (not private). Default: onpairc, or ongiga with --mode nonprivate."`
+	Algorithm string `placeholder:"NAME" help:"onpairc: convex. onpairstrc: strongly convex, needs --l2. dpftrl: less noise after about 64 updates. ongiga: no privacy. Default: onpairc; ongiga with --mode nonprivate."`
 	Mode      string `default:"certified" enum:"certified,paper,nonprivate" help:"Proved noise (certified), the noise of the paper (paper) or no noise (nonprivate)."`
 	Task      string `default:"auc" enum:"auc,metric"`
 	lossFlags
 	Epsilon    float64  `default:"1"`
 	Delta      *float64 `placeholder:"DELTA" help:"Delta. Default: min(1e-5, n^-1.5)."`
 	L2         float64  `name:"l2" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2."`
-	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Radius of the ball that w lives in; public."`
-	PublicData bool     `help:"As in train. Lines show the AUC of records that were scored before they were used."`
-	Average    bool     `help:"Write the average of the iterates with each release, at no further cost (online-to-batch)."`
-	Out        string   `writes:"model" short:"o" placeholder:"FILE" help:"Model file, written at the end of the run: the last release, or with --average the average."`
-	Force      bool     `help:"As in train. --resume always replaces the file of an earlier attempt at this run."`
-	Regret     bool     `not:"resume" why:"it needs the stream from its first record, and a state does not have it" help:"End with the regret against the best fixed model. Not private; only for public records. Keeps all records in memory."`
-	DataID     string   `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
+	Radius     float64  `positive:"" default:"1" placeholder:"R" help:"Public bound of ||w|| (w = weights)."`
+	PublicData bool     `help:"As in train. Lines show an AUC. Each record is scored before training on it."`
+	Average    bool     `help:"Write the average of the iterates with each release, at no further cost."`
+	Out        string   `writes:"model" short:"o" placeholder:"FILE" help:"File for the final model: the last release, or with --average the average."`
+	Force      bool     `help:"As in train. Not needed with --resume for the run's own file."`
+	Regret     bool     `not:"resume" why:"it needs the stream from its first record, and a state does not have it" help:"At the end, print the regret against the best fixed model. Only for public records. Keeps all records in memory."`
+	DataID     string   `placeholder:"ID" help:"Data id in the ledger. Default: data_id of the schema."`
 	streamFlags
 	unsoundFlag
 	confirmFlag
@@ -354,10 +354,10 @@ func (o *onlineRun) newRegret() (*experiment.Regret, error) {
 	parameters := problem.Loss.ParamDim(o.encoder.Dim())
 	switch most := experiment.MostRegretRecords(parameters); {
 	case !o.public:
-		return nil, badInput("the figure of --regret has no guarantee; use --regret only for public records " +
-			"(--public-data)")
+		return nil, badInput("--regret is only for public records (--public-data), because its figure has no " +
+			"guarantee")
 	case o.Records > most:
-		return nil, badInput("--regret would take too long; with %d parameters, --records may be at most %d, not %d",
+		return nil, badInput("--regret would take too long; with %d parameters, give at most %d --records, not %d",
 			parameters, most, o.Records)
 	}
 	return experiment.NewRegret(o.plan), nil

@@ -38,7 +38,7 @@ func (o *onlineRun) writeModel() error {
 	}
 	file, err := o.a.log().Keep(m.Run, text, most, filepath.Dir(o.out.Path))
 	if err != nil {
-		return fmt.Errorf("cannot write the model to %s; the state file holds the model, so use --resume: %w", o.Out,
+		return fmt.Errorf("cannot write the model to %s, but the state file holds it; repeat with --resume: %w", o.Out,
 			err)
 	}
 	out := *o.out
@@ -46,7 +46,7 @@ func (o *onlineRun) writeModel() error {
 	name, err := o.a.log().Rename(file, &out, m.Run)
 	if name == "" {
 		file.Remove()
-		return fmt.Errorf("cannot write the model to %s; the state file holds the model, so use --resume: %w", o.Out,
+		return fmt.Errorf("cannot write the model to %s, but the state file holds it; repeat with --resume: %w", o.Out,
 			err)
 	}
 	o.a.note("dyad: the model of release %d is in %s", last.Number, name)

@@ -16,8 +16,8 @@ import (
 // runFlags are the flags of a training that is charged once and releases its result at the end.
 type runFlags struct {
 	Force  bool    `help:"Replace an existing model file. By default, if m.json appears during the run, the model is saved as m.RUN.json (exit code 4)."`
-	DataID string  `placeholder:"ID" help:"Name of the data in the ledger. Default: the schema's data_id."`
-	Resume string  `placeholder:"RUN" help:"Continue a charged run that has released nothing, at no further cost, with the flags and data of its first attempt; or save a released result that was not saved."`
+	DataID string  `placeholder:"ID" help:"Data id in the ledger. Default: data_id of the schema."`
+	Resume string  `placeholder:"RUN" help:"Continue a charged run, or save its unsaved result, at no further cost. Use the same flags and data."`
 	Seed   *uint64 `help:"Seed the noise, for reproduction only: the noise is then not secret."`
 	confirmFlag
 	ledgerFlag
@@ -25,7 +25,7 @@ type runFlags struct {
 
 // checkpointFlag is the flag of trainings that store their state.
 type checkpointFlag struct {
-	Checkpoint time.Duration `name:"checkpoint-every" within:"[0,]" default:"1m" placeholder:"DURATION" help:"Keep the state of a private run next to the ledger this often, for --resume. The state is as private as the records. 0: never."`
+	Checkpoint time.Duration `name:"checkpoint-every" within:"[0,]" default:"1m" placeholder:"DURATION" help:"Save a private run's state at this interval, for --resume. Its file, next to the ledger, is as private as the records. 0: never."`
 }
 
 // execution opens the ledger, unless the data are public, and configures a training. Its result is stored as the given
@@ -72,8 +72,8 @@ func (a *app) noteUnfinished(l *ledger.Ledger, dataID string) error {
 	runs, err := unfinishedRuns(l, dataID)
 	for _, r := range runs {
 		if r.Resumable {
-			a.note("dyad: run %s (%s) of data id %s is charged and not finished; to repeat that run, stop now: "+
-				"--resume %s continues it at no further cost", r.Run, r.Algorithm, dataID, r.Run)
+			a.note("dyad: run %s (%s) of data id %s is charged and not finished; to finish it, stop now: its "+
+				"command with --resume %s continues it at no further cost", r.Run, r.Algorithm, dataID, r.Run)
 		}
 	}
 	return err
@@ -130,8 +130,8 @@ func (o *runOutcome) spent(a *app, l *ledger.Ledger, delta float64, n int) {
 	}
 	var err error
 	if o.Spent, err = spendingOf(l, o.DataID, delta); err != nil {
-		a.warn("run %s is complete and its result is saved; the total spent is not known, because the ledger "+
-			"cannot be read back: %s", o.Run, plain(err))
+		a.warn("run %s is complete and saved; the total spent is unknown, because the ledger cannot be read back: %s",
+			o.Run, plain(err))
 	}
 }
 
@@ -211,11 +211,11 @@ func (a *app) chargedRun(run string) { a.run = run }
 func (a *app) charged(err error) error {
 	var c *algorithms.ChargedError
 	if errors.As(err, &c) && c.Resumable {
-		fail(a.stderr, "dyad: run %s is charged and released nothing; the same command with --resume %s continues it at no "+
-			"further cost", c.Run, c.Run)
+		fail(a.stderr, "dyad: run %s is charged, but nothing was released; the same command with --resume %s "+
+			"continues it at no further cost", c.Run, c.Run)
 	} else if c != nil && c.Kept.Digest != "" {
-		fail(a.stderr, "dyad: run %s is charged, and its result is kept as %s; once the ledger works, repeat the "+
-			"command with --resume %s (no further cost)", c.Run, c.Kept.Place, c.Run)
+		fail(a.stderr, "dyad: run %s is charged, and its result is kept as %s; when the ledger works again, repeat "+
+			"with --resume %s (no further cost)", c.Run, c.Kept.Place, c.Run)
 	} else if c != nil {
 		fail(a.stderr, "dyad: run %s is charged and finished, so it cannot be resumed; the result of this attempt "+
 			"was discarded", c.Run)

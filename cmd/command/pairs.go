@@ -26,21 +26,21 @@ const (
 
 // tupleFlags are the flags for learning from the classes of records instead of pairs.
 type tupleFlags struct {
-	Tuple       int     `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with tuples choose contrastive, triplet or npair" positive:"" placeholder:"B" help:"Learn from the labels of the records, in tuples of B records instead of pairs. Every epoch draws disjoint tuples by ids only."`
-	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records. Every epoch uses all pairs (contrastive), and its time grows with their number."`
-	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair, infonce and ntxent; public. The sensitivity of infonce and ntxent grows like exp(2/T)/T: choose 0.5 or more."`
+	Tuple       int     `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with tuples choose contrastive, triplet or npair" positive:"" placeholder:"B" help:"Learn from the labels of records, in tuples of B records instead of pairs. An epoch draws disjoint tuples by ids only."`
+	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records (contrastive). Every epoch uses all pairs: slow for many records."`
+	Temperature float64 `positive:"" default:"1" help:"Public softmax temperature of npair, infonce and ntxent. For the last two, choose 0.5 or more: a lower value needs much more noise."`
 	tupleNetworkFlags
 }
 
 // tupleNetworkFlags are the flags for a nonlinear metric of tuples.
 type tupleNetworkFlags struct {
-	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix. mlp or FILE.yaml: a network with embeddings of --rows numbers (docs/networks.md). A network needs --tuple, --loss infonce or --loss ntxent."`
-	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of each of one or two hidden layers of --model mlp; 0: no layer. Default: 32."`
+	ModelKind  string  `name:"model" default:"linear" placeholder:"KIND" help:"linear: a matrix. mlp or FILE.yaml: a network with --rows outputs (docs/networks.md). A network needs --tuple, --loss infonce or --loss ntxent."`
+	Hidden     []int   `needs:"model=mlp" placeholder:"N" help:"Units of the hidden layers of --model mlp: one or two numbers; 0: no layer. Default: 32."`
 	Activation string  `needs:"model=mlp" enum:",tanh,softplus" default:"" placeholder:"A" help:"Activation of the hidden layers of --model mlp: tanh or softplus. Default: tanh."`
-	Compare    string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"Embeddings of a network have unit length (cosine) or lie in the unit ball (distance). Default: cosine."`
+	Compare    string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" name:"similarity" enum:",cosine,distance" default:"" placeholder:"HOW" help:"How embeddings are compared: cosine (unit length) or distance (in the unit ball). Default: cosine."`
 	Gain       float64 `needs:"model=mlp" positive:"" placeholder:"S"`
 	InitSeed   uint64  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"SEED" help:"Public seed of the initial weights. Default: 0."`
-	Init       string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file whose weights are the start of a network. It must come from public data or have a guarantee; the report says which."`
+	Init       string  `needs:"model=mlp|model=FILE|loss=infonce|loss=ntxent" placeholder:"MODEL" help:"Model file with the initial weights of a network. It must come from public data or have a guarantee."`
 
 	with With
 }
@@ -80,7 +80,7 @@ func (f pairFlags) fromClasses(command *kong.Context) (bool, error) {
 	for _, given := range command.Path {
 		if f := given.Flag; classes && f != nil && !slices.Contains(tupleOptions, f.Name) &&
 			!(network && f.Name == "device") {
-			return false, badInput("--%s is for listed or drawn pairs; leave it out with --tuple and --all-pairs", f.Name)
+			return false, badInput("--%s is for listed or drawn pairs; with --tuple or --all-pairs, leave it out", f.Name)
 		}
 	}
 	return classes, nil
@@ -121,7 +121,7 @@ func (f pairFlags) plan(s lib.PairShape) (*lib.PairTraining, error) {
 	spec.Budget.Epsilon = f.Epsilon
 	switch {
 	case f.Delta != nil && *f.Delta > 0 && f.Noise != "":
-		return nil, badInput("--noise is for pure epsilon; leave out --noise or --delta")
+		return nil, badInput("--noise gives pure epsilon (delta 0); leave out --noise or --delta")
 	case f.Delta != nil:
 		spec.Budget.Delta = *f.Delta
 	case f.Noise == "":
@@ -154,7 +154,7 @@ type pairsPlanCmd struct {
 	N          int    `positive:"" short:"n" required:"" help:"Number of individuals."`
 	D          int    `positive:"" xor:"features" required:"" short:"d" help:"Number of features, if there is no schema."`
 	PairCount  int    `positive:"" name:"pairs" placeholder:"N" help:"Number of pairs, unless --density draws them."`
-	Mechanisms bool   `help:"Print only the noise that other mechanisms (K-norm, Laplace, SCDF, Duchi) need for the same guarantee."`
+	Mechanisms bool   `help:"Only compare the noise of other mechanisms for this guarantee: K-norm, Laplace, SCDF, Duchi."`
 	identityFlag
 	pairFlags
 }

@@ -78,7 +78,7 @@ func (r *pairsInspectResult) text() string {
 	b.WriteString(pick(r.Public, "", privateFigures))
 	line(&b, "pairs", "%d pairs of %d individuals; %d individuals are in no pair", r.Pairs, r.Individuals, r.Unpaired)
 	if r.Dropped > 0 {
-		line(&b, "", "%d more pairs were dropped by the degree cap", r.Dropped)
+		line(&b, "", "the degree cap dropped %d more pairs", r.Dropped)
 	}
 	line(&b, "labels", "%d dissimilar (or first preferred), %d similar (or second)", r.LabelTrue, r.Pairs-r.LabelTrue)
 	line(&b, "degrees", "smallest %d, quartiles %d, %d and %d, largest %d", r.Degrees[0], r.Degrees[1], r.Degrees[2],
@@ -87,7 +87,7 @@ func (r *pairsInspectResult) text() string {
 	if r.Kappa != nil {
 		kappa = fmt.Sprint(*r.Kappa)
 	}
-	line(&b, "kappa", "%s; kappa' = %d; kappa = %d for intransitive relationships", kappa, r.KappaBound,
+	line(&b, "kappa", "%s; upper bound kappa' = %d; if relationships are not transitive, kappa = %d", kappa, r.KappaBound,
 		r.KappaIntransitive)
 	some(&b, "warning", r.KappaWarning)
 	return b.String()

@@ -15,13 +15,13 @@ func (a *app) emitMechanisms(p *pairs.Plan) error {
 		return asInput(err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "root mean square of the noise in each coordinate, if the mean gradient of a batch has norm at "+
-		"most 1, at epsilon %g:\n", p.Spec.Budget.Epsilon)
+	fmt.Fprintf(&b, "root mean square of the noise per coordinate, at epsilon %g; mean gradients of batches have "+
+		"norm at most 1:\n", p.Spec.Budget.Epsilon)
 	for _, m := range all {
 		note := ""
 		switch {
 		case !m.Trains:
-			note = "; splits epsilon among the coordinates; not used in training"
+			note = "; epsilon is split over the coordinates; training does not use this noise"
 		case m.Name == (privacy.Laplace{}).Name():
 			note = "; clips in the L1 norm, which is larger than the L2 norm"
 		case m.Name == (privacy.Gaussian{}).Name():

@@ -50,7 +50,7 @@ func TestSoftmaxFlagsAreRefused(t *testing.T) {
 		{append(drawn, "--hidden", "4"), "--model mlp"},
 		{append(drawn, "--method", "moments"), `loss infonce needs the method "gradients"`},
 		{append(drawn, "--method", "labels"), `method "gradients"`},
-		{append(drawn, "--shrink"), "leave out other methods"},
+		{append(drawn, "--shrink"), "without --shrink"},
 		{append(drawn, "--device", "gpu"), "auto, cpu or cuda:N"},
 		{append(drawn, "--noise", "knorm"), "delta > 0"},
 		{[]string{"--tuple", "4", "--loss", "infonce"}, "pairs that are listed or drawn"},

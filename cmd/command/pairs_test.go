@@ -244,7 +244,7 @@ func TestPairsInspect(t *testing.T) {
 	inspect := []string{"pairs", "inspect", "--data", "people.csv", "--schema", "people.yaml", "--pairs", "pairs.csv"}
 	code, out, errs := dyad(t, dir, inspect...)
 	for _, want := range []string{"60 pairs of 60 individuals", "PRIVATE", "do not set the noise by this kappa",
-		"kappa       2; kappa' = 2"} {
+		"kappa       2; upper bound kappa' = 2"} {
 		if code != exitOK || !strings.Contains(out, want) { // i to i + 7 mod 60 is one cycle
 			t.Errorf("exit %d: the output lacks %q: %s%s", code, want, out, errs)
 		}
@@ -288,7 +288,7 @@ func TestBadPairsAreRefusedAndNothingCharged(t *testing.T) {
 		{pairsTrain("pairs.csv", "--kappa", "2", "--label-values", "a"), []string{"want 2"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--pair-columns", "a,b"), []string{"want 3"}},
 		{pairsTrain("pairs.csv", "--kappa", "2", "--out", "pairs.csv"),
-			[]string{"the ending of this file name stands for CSV"}},
+			[]string{"its ending means CSV"}},
 		{noID, []string{"role: id"}},
 	} {
 		code, out, errs := dyad(t, dir, c.args...)

@@ -181,6 +181,6 @@ func TestNetworksOfTuples(t *testing.T) {
 			t.Errorf("%v: charged: %s", args, out)
 		}
 	}
-	ends(t, dir, exitOK, "has a guarantee of its own",
+	ends(t, dir, exitOK, "with their own guarantee",
 		tuplesTrain(append(network, "--init", "m.json", "--verbose", "--out", "more.json")...)...)
 }

@@ -11,8 +11,8 @@ import (
 
 // partFlag is the flag for carrying out a part of many runs, for job arrays.
 type partFlag struct {
-	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Run only part I (1 to N), and write a separate file. auto/N takes I from the job array: Slurm tasks count from 1, Kubernetes indexes from 0. auto alone is for Slurm tasks 1 to N."`
-	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Join parts instead of running: files, a folder or a pattern. With the same flags, the result equals one run."`
+	Part  string   `xor:"part" not:"plot report" why:"a part has no page and no plot; ask for them with --merge" placeholder:"I/N" help:"Run only part I of N, and write a separate file. I counts from 1. auto/N: take I from a Slurm task (from 1) or a Kubernetes index (from 0). auto: take N, too, from Slurm tasks 1 to N."`
+	Merge []string `xor:"part" sep:"," placeholder:"FILE" help:"Join these parts: files, a folder or a pattern. Repeat their flags; the result equals a single run."`
 }
 
 // given returns the number of the part and the number of parts, or 0 and 0 without the flag.
@@ -34,23 +34,23 @@ func (f partFlag) given() (part, parts int, err error) {
 	case share != "auto":
 		part, err = strconv.Atoi(share)
 	case task != "" && index != "":
-		why = "both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are set; write the part as I/N"
+		why = "both SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are set; write the part as I/N, such as 2/8"
 	case task != "":
 		if part, err = strconv.Atoi(task); err == nil && !two {
 			// An array of only some tasks, such as the failed ones, does not contain the number of parts.
 			if parts, err = strconv.Atoi(os.Getenv("SLURM_ARRAY_TASK_MAX")); err != nil ||
 				os.Getenv("SLURM_ARRAY_TASK_MIN") != "1" || os.Getenv("SLURM_ARRAY_TASK_COUNT") != strconv.Itoa(parts) {
-				why = "the Slurm array does not have tasks 1 to N (sbatch --array=1-N); write auto/N"
+				why = "the Slurm array must have tasks 1 to N (sbatch --array=1-N); for another array, write " +
+					"--part auto/N"
 			}
 		}
 	case index != "" && !two:
-		why = "Kubernetes gives a job its index but not the number of indexes; write auto/N, where N is the number of " +
-			"completions of the job"
+		why = "Kubernetes does not tell the number of parts; write auto/N, where N is the job's number of completions"
 	case index != "":
 		part, err = strconv.Atoi(index)
 		part++
 	default:
-		why = "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; write the part as I/N"
+		why = "neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; write the part as I/N, such as 2/8"
 	}
 	if why == "" && (err != nil || part < 1 || part > parts) {
 		why = fmt.Sprintf("part %d of %d does not exist; number parts from 1 (in Slurm: sbatch --array=1-%d)", part,

@@ -114,7 +114,7 @@ func TestTrainPersons(t *testing.T) {
 			t.Errorf("%v: exit %d: %s%s", use, code, out, errs)
 		}
 		if !slices.Contains(use, "--plan") && use[0] != "plan" &&
-			!strings.Contains(out, "persons, by the shares of their rows") {
+			!strings.Contains(out, "persons (each by its share of positive rows)") {
 			t.Errorf("%v has no figures of persons: %s", use, out)
 		}
 	}
@@ -170,7 +170,7 @@ func TestTrainPersons(t *testing.T) {
 	ran(t, dir, held...).exits(exitOK).warns("unless both files have the same ids, these figures may include " +
 		"training records")
 	ran(t, dir, "data", "inspect", "visits.csv", "--schema",
-		"declared.yaml").exits(exitOK).prints("persons 40 in patient; the up to 8 rows of a person are protected together\n").lacks("if it names persons")
+		"declared.yaml").exits(exitOK).prints("persons 40 in patient; all rows of a person (up to 8) are protected together\n").lacks("if it names persons")
 	write(t, dir, "capped.yaml", strings.Replace(string(must.Get(os.ReadFile(filepath.Join(dir, "declared.yaml")))(t)), "persons: 40", "persons: 40\nmax_rows_per_person: 7", 1))
 	ends(t, dir, exitOK, "together; a run takes the first 7, but these figures count all", "data", "inspect", "visits.csv", "--schema", "capped.yaml")
 	ends(t, dir, exitOK, "repeats patient has repeated values; if it names persons, set role: person", "data", "inspect",
@@ -183,9 +183,9 @@ func TestTrainPersons(t *testing.T) {
 		{append(slices.Clone(train), "--task", "metric", "--precision", "fp32"), "persons"},
 		{append(slices.Clone(train), "--group-column", "bmi"), "person"},
 		{[]string{"train", "--data", "visits.csv", "--schema", "wrong.yaml", "--force", "--out", "m.json"}, "persons"},
-		{[]string{"plan", "-n", "40", "--schema", "declared.yaml", "--algorithm", "onpairc"}, "protect one row"},
+		{[]string{"plan", "-n", "40", "--schema", "declared.yaml", "--algorithm", "onpairc"}, "protect rows, not persons"},
 		{[]string{"online", "--schema", "declared.yaml", "--data", "visits.csv", "--records", "40", "--epsilon", "1",
-			"--state", "s.json"}, "one row"},
+			"--state", "s.json"}, "protect rows, not persons"},
 		{[]string{"local", "plan", "-n", "40", "--schema", "declared.yaml"}, "role: person"},
 		{[]string{"pairs", "plan", "-n", "40", "--schema", "declared.yaml", "--all-pairs"}, "role: person"},
 		{[]string{"local", "simulate", "--schema", "declared.yaml", "--data", "visits.csv", "--epsilon", "1"},

@@ -10,12 +10,12 @@ const defaultBuffer = 1000
 
 // streamFlags are the flags of online algorithms.
 type streamFlags struct {
-	Every     int  `positive:"" default:"1" placeholder:"K" help:"New records per update and release of an online algorithm."`
-	Buffer    int  `default:"1000" help:"How many earlier records an online algorithm pairs with a new record. 0: all, kept in memory."`
+	Every     int  `positive:"" default:"1" placeholder:"K" help:"New records between two releases of an online algorithm."`
+	Buffer    int  `default:"1000" help:"Earlier records that an online algorithm pairs with each new record. 0: all, kept in memory."`
 	Reservoir bool `help:"Keep a uniform sample of all earlier records in the buffer, not the last records."`
-	PerClass  bool `help:"Keep the last BUFFER/2 records with a positive label and the last BUFFER/2 others."`
-	BurnIn    int  `positive:"" placeholder:"T1" help:"Number of first records that only fill the buffer. Default: K."`
-	Secret    bool `name:"secret-state" help:"Keep a noiseless iterate in the state and release noisy copies. The state is as private as the records. Needs --every 1 --buffer 0."`
+	PerClass  bool `help:"Keep the last BUFFER/2 positive records and the last BUFFER/2 others."`
+	BurnIn    int  `positive:"" placeholder:"T1" help:"Number of first records that only fill the buffer. Default: --every."`
+	Secret    bool `name:"secret-state" help:"The state holds the iterate without noise: keep it as private as the records. Releases have noise. Needs --every 1 --buffer 0."`
 }
 
 // secretState is the option that --secret-state sets.
@@ -51,8 +51,8 @@ func (f streamFlags) plan(p planFlags, s lib.Shape) (*algorithms.Plan, error) {
 func (c *planTrainCmd) streams(a *app, shape lib.Shape) (asked bool, err error) {
 	if _, err := algorithms.StreamByName(c.Algorithm); err != nil {
 		if c.streamFlags != (streamFlags{Every: 1, Buffer: defaultBuffer}) {
-			return true, badInput("--every, --buffer, --reservoir, --per-class, --burn-in and --secret-state are for online " +
-				"algorithms; name one with --algorithm (\"dyad lab algorithms\")")
+			return true, badInput("--every, --buffer, --reservoir, --per-class, --burn-in and --secret-state need " +
+				`an online algorithm; choose one with --algorithm ("dyad lab algorithms")`)
 		}
 		return false, nil
 	}

@@ -56,7 +56,7 @@ func (c *planCompareCmd) Run(a *app) error {
 		return asInput(err)
 	}
 	for _, s := range algorithms.StreamCatalog() {
-		const why = "a stream releases a model after every batch (dyad online), but these figures are for one model"
+		const why = "a stream (dyad online) releases a model after every batch, but these figures are for one release"
 		comparison.Excluded = append(comparison.Excluded,
 			algorithms.Excluded{Algorithm: s.Info().Name, Reason: why, Why: why})
 	}
@@ -76,7 +76,8 @@ func comparisonText(c *algorithms.Comparison) string {
 	if c.PersonRows > 0 {
 		of, unit = fmt.Sprintf("persons with up to %d rows each", c.PersonRows), "one person, all rows replaced"
 	}
-	fmt.Fprintf(&b, "n = %d %s, d = %d features, %s loss, ||w|| <= r = %.6g\n", c.Records, of, c.Features, c.Loss, c.Radius)
+	fmt.Fprintf(&b, "n = %d %s, d = %d features, %s loss, ||w|| <= r = %.6g\n", c.Records, of, c.Features,
+		c.Loss, c.Radius)
 	fmt.Fprintf(&b, "every algorithm below is (%.6g, %.3g)-DP for %s; G = %.6g, L = %.6g, Dg = %.6g (%s)\n\n", c.Epsilon,
 		c.Delta, unit, c.Lipschitz, c.Smooth, c.Diameter, c.Origin)
 	rows := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -109,8 +110,8 @@ utility     proved bound of the expected objective above its minimum, where a th
 		label := pick(i == 0, "not ranked", "")
 		fmt.Fprintf(&b, "%-11s %s: %s\n", label, e.Algorithm, e.Why)
 	}
-	fmt.Fprintf(&b, "recommended %s: it needs the fewest visits of all algorithms whose noise per reach is within "+
-		"5 %% of the smallest\n",
+	fmt.Fprintf(&b, "recommended %s: its noise (reach) is within 5 %% of the smallest; of such algorithms, it "+
+		"needs the fewest visits\n",
 		c.Recommended)
 	if c.BestBound != "" && c.BestBound != c.Recommended {
 		fmt.Fprintf(&b, "            %s has the smallest utility bound\n", c.BestBound)

@@ -14,7 +14,7 @@ type constantFlags struct {
 	Lipschitz    *float64 `name:"G" placeholder:"G" help:"Assert that pair gradients have norm at most G. Without --Dg, Dg becomes 2 G."`
 	Smoothness   *float64 `name:"L" placeholder:"L" help:"Assert that pair gradients are L-Lipschitz in w."`
 	PairDiameter *float64 `name:"Dg" placeholder:"DG" help:"Assert that replacing one of its two records moves a pair gradient by at most Dg <= 2 G."`
-	Diameter     float64  `name:"radius-diameter" xor:"radius" positive:"" placeholder:"D" help:"Diameter of the domain of w, in place of --radius."`
+	Diameter     float64  `name:"radius-diameter" xor:"radius" positive:"" placeholder:"D" help:"Diameter of the set of allowed weights w, in place of --radius."`
 	Length       float64  `name:"H" xor:"length" positive:"" placeholder:"H" help:"The same as --total-step."`
 }
 

@@ -45,16 +45,16 @@ type budgetFlags struct {
 // problemFlags are the flags for the objective and its domain, with or without noise.
 type problemFlags struct {
 	Task     string   `default:"auc" enum:"auc,metric" help:"auc: linear scores that rank positives above negatives; metric: a Mahalanobis metric in which equal labels are close."`
-	L2       *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001, but 3/n for projected-gradient with --task auc, and 0 for offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric and moments-descent."`
+	L2       *float64 `name:"l2" aliases:"alpha" placeholder:"ALPHA" help:"Weight alpha of the term alpha/2 ||w||^2. Default: 0.001; projected-gradient with --task auc: 3/n; offpairc, dpgdc, dpgdc2, dpegd, moments, moment-metric, moments-descent: 0."`
 	Radius   float64  `positive:"" xor:"radius" placeholder:"R" help:"Public radius of the ball that contains w. Default: 1 for --task metric, else by a public rule."`
 	Steps    int      `positive:"" help:"Number of full-batch steps. Default: the algorithm's public rule."`
 	StepSize float64  `positive:"" placeholder:"ETA" help:"Step size. Default: the algorithm's public rule."`
-	Ridge    float64  `positive:"" placeholder:"M" help:"Ridge of moments, in multiples of the noise of the second moments. Default: by a public rule."`
+	Ridge    float64  `positive:"" placeholder:"M" help:"The ridge of moments is M times the noise of the second moments. Default: by a public rule."`
 	lossFlags
 	ownFlags
 	Workers int `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
 	deviceFlag
-	Precision string `needs:"task=metric" why:"no other task has a choice" default:"auto" enum:"auto,fp32,bf16x3" placeholder:"P" help:"Arithmetic of pairs with --task metric: auto (float64 on a CPU), fp32, or bf16x3 on a GPU. The noise covers rounding; see docs/guide-gpu.md#precision. Default: auto."`
+	Precision string `needs:"task=metric" why:"no other task has a choice" default:"auto" enum:"auto,fp32,bf16x3" placeholder:"P" help:"Arithmetic of pairs with --task metric: auto (float64 on a CPU), fp32, or bf16x3 (GPU only). The noise covers rounding (docs/guide-gpu.md#precision). Default: auto."`
 }
 
 // noiseFlags are the options of algorithms with noise.
@@ -156,9 +156,9 @@ func (f planFlags) options() []algorithms.Option {
 // plannedFlags are the flags for the public numbers of the records and for assertions about a loss.
 type plannedFlags struct {
 	Schema string `xor:"features" required:"" placeholder:"FILE" help:"Schema file (YAML), which gives the number of encoded features. No data file is opened."`
-	N      int    `positive:"" short:"n" help:"Number of records, or of persons if the schema has a column with role person. Default: as the schema declares."`
+	N      int    `positive:"" short:"n" help:"Number of records, or of persons if a column has role person. Default: from the schema."`
 	D      int    `positive:"" xor:"features" required:"" short:"d" help:"Number of features, if there is no schema."`
-	Groups []int  `name:"group-sizes" xor:"held" placeholder:"S" help:"Sizes of the public query groups in training, if pairs are formed within groups."`
+	Groups []int  `name:"group-sizes" xor:"held" placeholder:"S" help:"Sizes of the public query groups in training."`
 	constantFlags
 	storeFlag
 	teamFlags
@@ -238,9 +238,9 @@ func writeNeeds(b *strings.Builder, r *algorithms.Report, z algorithms.Needs, p 
 		pick(p.PersonRows > 0, "one row of each person (more rows need more memory and time)", "the records"),
 		algorithms.Size(z.Vectors),
 		algorithms.Size(z.Memory(1)-z.Records-z.Vectors))
-	line(b, "passes", "about %g passes over the records, and each pass reads %s", algorithms.Roughly(z.Passes),
+	line(b, "passes", "about %g passes over the records; each pass reads %s", algorithms.Roughly(z.Passes),
 		algorithms.Size(z.Records))
-	line(b, "time", "%s on one core at 2.5 GHz, estimated from costs that were measured there",
+	line(b, "time", "%s on one core at 2.5 GHz, estimated from measured costs",
 		algorithms.Duration(z.Seconds))
 	if z.Seconds >= measuredSeconds {
 		here := z.Seconds * cpu.Backend{}.Pace(p)

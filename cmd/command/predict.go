@@ -13,11 +13,11 @@ import (
 
 type predictCmd struct {
 	Model string    `arg:"" help:"Model file, or file of clusters, with the preprocessing."`
-	Data  dataFiles `required:"" placeholder:"FILE" help:"As in train, in the format of the training data. Labels may be missing. - is standard input."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"As in train, in the format of the training data. Labels are optional. -: standard input."`
 	Out   string    `writes:"scores" short:"o" placeholder:"FILE" help:"File for the scores: CSV, or NPY without ids if its name ends in .npy. Default: standard output."`
 	Force bool
 
-	Probabilities bool `not:"threshold" why:"a threshold is one of scores" help:"Write the probability of the positive class instead of the score. Models of moments compute it from their releases, so no budget is charged."`
+	Probabilities bool `not:"threshold" why:"a threshold is one of scores" help:"Write the probability of the positive class instead of the score, at no further cost. Only for models of moments."`
 
 	decisionFlag
 	unknownFlag
@@ -47,7 +47,7 @@ func (c *predictCmd) Run(a *app) error {
 		return err
 	}
 	if err := needs(m, input.Needs{Scores: c.Model +
-		` is a metric and gives no scores; "dyad transform" maps records by it`}); err != nil {
+		` is a metric, which gives no scores; "dyad transform" maps records with it`}); err != nil {
 		return err
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)
@@ -59,7 +59,7 @@ func (c *predictCmd) Run(a *app) error {
 		return err
 	}
 	if decide != nil && filepath.Ext(c.Out) == ".npy" {
-		return badInput("--threshold adds a column of names, but %s is a file of numbers; give a name that ends in "+
+		return badInput("--threshold adds a column of text, but %s can hold only numbers; give a name that ends in "+
 			".csv", c.Out)
 	}
 	if c.Probabilities && m.LogOdds == nil { // check before the data are read
@@ -85,8 +85,8 @@ func (c *predictCmd) Run(a *app) error {
 	var b strings.Builder
 	line(&b, "scores", "%d scores written to %s%s", len(s), c.Out,
 		strings.TrimSuffix("; "+direction(m.Encoder.Schema()), "; "))
-	line(&b, "guarantee", "of the model: %s. Nothing protects the scored records; scores reveal information about "+
-		"them", m.Guarantee.Words())
+	line(&b, "guarantee", "of the model: %s. It does not cover the scored records; their scores reveal information "+
+		"about them", m.Guarantee.Words())
 	line(&b, "next", "dyad evaluate %s --data FILE --epsilon E measures the model on records with labels", c.Model)
 	return r.emit(a, out, numbers{ids: data.IDs, values: s, names: []string{pick(c.Probabilities, "probability", "score")},
 		classes: r.Classes}, b.String())
@@ -110,7 +110,7 @@ func (r predictResult) emit(a *app, out *files.Output, n numbers, text string) e
 // assign writes the cluster of each record.
 func (c *predictCmd) assign(a *app) error {
 	if c.Threshold != "" || c.Probabilities {
-		return badInput("--threshold and --probabilities apply only to scores, but %s is a file of clusters", c.Model)
+		return badInput("--threshold and --probabilities need scores, but %s is a file of clusters", c.Model)
 	}
 	found, err := a.openClusters(c.Model)
 	if err != nil {
@@ -134,8 +134,8 @@ func (c *predictCmd) assign(a *app) error {
 	}
 	var b strings.Builder
 	line(&b, "clusters", "of %d records written to %s", len(places), c.Out)
-	line(&b, "guarantee", "of the centres: %s. Nothing protects the records of this file; clusters reveal "+
-		"information about them",
+	line(&b, "guarantee", "of the centres: %s. It does not cover the output file: the cluster of a record reveals "+
+		"information about the record",
 		found.Guarantee.Words())
 	return predictResult{Clusters: places}.emit(a, out, n, b.String())
 }

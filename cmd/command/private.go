@@ -51,7 +51,7 @@ const ledgerFile = "ledger"
 func (a *app) warnOfReader(what, path string) {
 	info, err := os.Stat(path)
 	if err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o044 != 0 {
-		a.note("dyad: others can read the %s %s (mode %04o), which is as private as the records; run chmod 600 %s", what,
+		a.note("dyad: others can read the %s %s (mode %04o), but it is as private as the records; run chmod 600 %s", what,
 			path, info.Mode().Perm(), shell(path))
 	}
 }

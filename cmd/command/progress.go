@@ -119,8 +119,7 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 	case !piped:
 		d, err = a.readData(from, s, o)
 	case len(from.names) > 1:
-		return nil, badInput("--data %s is standard input, which is not combined with files; to read several files, "+
-			"name only files", standardInput)
+		return nil, badInput("--data %s is standard input and cannot be combined with files; name only files", standardInput)
 	default:
 		d, err = dataset.LoadReader("standard input", &liveReader{ctx: a.ctx, r: a.stdin}, s, o)
 		err = a.asInput(err)
@@ -137,7 +136,7 @@ func (a *app) readUnlabelled(from dataFiles, s *dataset.Schema, unknown unknownF
 
 // unknownFlag is the --unknown flag of the commands that apply a model.
 type unknownFlag struct {
-	Unknown string `enum:"schema,other,error" default:"schema" placeholder:"other|error" help:"Unknown categories: other encodes them as no category, error stops. Default: as in the training schema, else error."`
+	Unknown string `enum:"schema,other,error" default:"schema" placeholder:"other|error" help:"For unknown categories: other encodes them as no category, error stops. Default: as in the training schema, else error."`
 }
 
 // apply returns the schema with the policy of the flag for every categorical column. The encoding of known

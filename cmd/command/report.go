@@ -17,7 +17,7 @@ import (
 
 // pageFlag is the flag that requests a page.
 type pageFlag struct {
-	Report string `writes:"page" placeholder:"FILE.html" help:"Also write an HTML page with the guarantee, budget, figures and assumptions. All its figures of private data are charged releases."`
+	Report string `writes:"page" placeholder:"FILE.html" help:"Also write an HTML page with guarantee, budget, figures and assumptions. All figures of private data in it are charged."`
 }
 
 // output makes sure, before anything is charged, that the page can be written. others are the inputs and the
@@ -25,7 +25,7 @@ type pageFlag struct {
 func (f pageFlag) output(force bool, others ...string) (*files.Output, error) {
 	for _, other := range others {
 		if f.Report != "" && other != "" && filepath.Clean(other) == filepath.Clean(f.Report) {
-			return nil, badInput("--report %s is also another file of this command; give the page a file of its own", f.Report)
+			return nil, badInput("--report %s names another file of this command; give the page a file of its own", f.Report)
 		}
 	}
 	return files.NewOutput(f.Report, force, others...)
@@ -84,7 +84,7 @@ func chargesOf(l *ledger.Ledger, id string, delta float64) (*charges, error) {
 	if capped {
 		c.left = fmt.Sprintf("no budget; the cap is epsilon = %g at delta = %g", limit.Epsilon, limit.Delta)
 		if more > 0 {
-			c.left = fmt.Sprintf("one more run may have epsilon = %g; the cap is epsilon = %g at delta = %g", more,
+			c.left = fmt.Sprintf("one more run may cost epsilon = %g; the cap is epsilon = %g at delta = %g", more,
 				limit.Epsilon, limit.Delta)
 		}
 	}
@@ -228,7 +228,7 @@ func (d document) promise() page.Section {
 	}
 	switch {
 	case g.Kind == privacy.Public:
-		s.Text = append(s.Text, "None is needed: the data are declared public, and no budget was charged.")
+		s.Text = append(s.Text, "No guarantee is needed: the data are declared public, and no budget was charged.")
 		if q := d.planned.Sentences(d.seen); q != nil {
 			s.Text = append(s.Text, "On private data this run would have this guarantee:")
 			s.Text = append(s.Text, q...)
@@ -258,7 +258,7 @@ func (d document) promise() page.Section {
 			manyDigits.ReplaceAllStringFunc(sentence(d.judged.Statement+d.judged.Why), shortNumber)+".")
 	}
 	if d.judged != nil && !d.recomputed() && g.Kind != privacy.Public {
-		s.Warnings = append(s.Warnings, "The numbers on this page are as the model file states them, and were not recomputed.")
+		s.Warnings = append(s.Warnings, "The numbers on this page come from the model file and were not recomputed.")
 	}
 	if g.Derivation != "" && !d.recomputed() {
 		s.Text = append(s.Text, "Why: "+manyDigits.ReplaceAllStringFunc(g.Derivation, shortNumber)+".")
@@ -302,15 +302,15 @@ func (c *charges) add(s *page.Section) {
 	case c.spent.Epsilon != nil:
 		total = fmt.Sprintf("epsilon %s at delta = %.4g, %s", privacy.FormatUp(*c.spent.Epsilon), c.spent.Delta, c.at)
 	}
-	s.Text = append(s.Text, fmt.Sprintf("Runs charged on the data id %q: %d. Together: %s. Left: %s.", c.spent.DataID,
+	s.Text = append(s.Text, fmt.Sprintf("Runs charged to the data id %q: %d. Total: %s. Left: %s.", c.spent.DataID,
 		c.spent.Runs, total, c.left))
 	if c.spent.Runs > 1 && !c.spent.Mixed {
 		looking := "no finite epsilon"
 		if c.spent.Looking != nil {
 			looking = "epsilon " + privacy.FormatUp(*c.spent.Looking)
 		}
-		s.Text = append(s.Text, fmt.Sprintf("The total and the budget left hold if all budgets were fixed before "+
-			"the first run. If budgets depended on earlier results, the total is %s at delta = %.4g.",
+		s.Text = append(s.Text, fmt.Sprintf("The total and the remaining budget assume that all budgets were fixed "+
+			"before the first run. If budgets depended on earlier results, the total is %s at delta = %.4g.",
 			looking, c.spent.Delta))
 	}
 	holds := c.away == "" && !slices.ContainsFunc(c.runs,
@@ -358,7 +358,7 @@ func (d document) again() page.Section {
 	}
 	if d.charges != nil {
 		s.Text = append(s.Text,
-			"Noise is drawn from secret randomness, so the same command gives another release and another charge.")
+			"The noise is random, so the same command again gives another release and another charge.")
 	}
 	s.Tables = append(s.Tables, table("Versions", rows...))
 	return s

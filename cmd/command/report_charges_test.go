@@ -32,7 +32,7 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := regexp.MustCompile(`Left: one more run may have epsilon = ([0-9.]+); the cap is epsilon = 2`).FindStringSubmatch(string(text))
+		found := regexp.MustCompile(`Left: one more run may cost epsilon = ([0-9.]+); the cap is epsilon = 2`).FindStringSubmatch(string(text))
 		if found == nil {
 			t.Fatalf("delta %s: the page lacks the budget that is left: %s", delta,
 				regexp.MustCompile("Left: [^.]*").FindString(string(text)))
@@ -41,7 +41,7 @@ func TestPageSaysWhatIsLeft(t *testing.T) {
 		run(exitResource, append(train, fmt.Sprint(1.02*left), "--delta", "1e-5", "--out", "more.json")...)
 		run(exitOK, append(train, found[1], "--delta", "1e-5", "--out", "last.json", "--report", "last.html")...)
 		if text, err = os.ReadFile(filepath.Join(dir, "last.html")); err != nil ||
-			!strings.Contains(string(text), "Left: no budget") && !strings.Contains(string(text), "Left: one more run may have epsilon = 0.0") {
+			!strings.Contains(string(text), "Left: no budget") && !strings.Contains(string(text), "Left: one more run may cost epsilon = 0.0") {
 			t.Errorf("delta %s: the page of the last run says that more is left than a trifle (%v)", delta, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestPageOfMixedUnits(t *testing.T) {
 			t.Errorf("the page has %q", never)
 		}
 	}
-	if page := text(t, dir, "m.html"); strings.Contains(page, "maximum number of rows counted for a person") ||
+	if page := text(t, dir, "m.html"); strings.Contains(page, "most rows counted per person") ||
 		!strings.Contains(page, "<dd>one record of the 64 that train</dd>") {
 		t.Error("the page of records has a row about persons, or not the unit")
 	}

@@ -17,8 +17,8 @@ import (
 
 type reportCmd struct {
 	Model   string `arg:"" help:"Model file."`
-	Figures string `placeholder:"FILE" help:"Report of a private evaluation of the model (dyad evaluate --out), whose ROC curve and scores are drawn."`
-	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: the name of the model, ending in .html, or no page with --curves alone."`
+	Figures string `placeholder:"FILE" help:"Private evaluation of the model (dyad evaluate --out). The page shows its ROC curve and scores."`
+	Out     string `writes:"page" short:"o" placeholder:"FILE.html" help:"File of the page. Default: MODEL with the ending .html, or no page if only --curves is given."`
 	Force   bool
 	approvedFlag
 	curvesFlag
@@ -73,7 +73,7 @@ func (c *reportCmd) Run(a *app) error {
 		if err != nil {
 			return err
 		}
-		a.note("dyad: the approved page, filled in, is %s", out.Asked)
+		a.note("dyad: the approved page with the results is %s", out.Asked)
 	} else if err := a.writePage(out, d); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (r *searchResult) page(m *model, planned privacy.Guarantee) document {
 	rows := [][2]string{{"winner", r.Winner}, {"road", r.Road},
 		{"chosen on", fmt.Sprintf("%d training records or persons", r.Records)}}
 	if r.AUC != nil {
-		rows = append(rows, [2]string{"released AUC on the training records, the best of several",
+		rows = append(rows, [2]string{"best released AUC of several, on the training records",
 			fmt.Sprintf("%.4f", *r.AUC)})
 	}
 	d.sections = []page.Section{{ID: "winner", Title: "Chosen candidate",

@@ -29,8 +29,8 @@ func (d document) quality() ([]page.Section, error) {
 	}
 	return []page.Section{{
 		ID: "quality", Title: "How well it does",
-		Text: []string{"A ROC curve, score distributions and an AUC cost privacy budget, as training does. To see " +
-			"the cost first, give --plan and -n instead of --data. This command draws the figures at epsilon E:"},
+		Text: []string{"A ROC curve, score distributions and an AUC cost privacy budget. To see only the cost, " +
+			"give --plan and -n instead of --data. This command draws the figures at epsilon E:"},
 		Code: []string{d.buy},
 	}}, nil
 }
@@ -60,7 +60,7 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 	}
 	if f.Wide {
 		s.Text = append(s.Text,
-			"There are few records, or one class is rare, so the intervals are wider than with more records.")
+			"The intervals are wide, because there are few records or one class is rare.")
 	}
 	if says := vague(f); says != "" {
 		s.Warnings = append(s.Warnings, says)
@@ -91,7 +91,7 @@ func privateQuality(r *privateResult) (s page.Section, err error) {
 		return s, nil
 	}
 	if err := drawn(&s, rocFigure(releasedCurve(f)),
-		"The band shows the intervals of the sensitivity; those of the specificity are in the table."); err != nil {
+		"The band shows the intervals of the sensitivity. For the specificity, see the intervals in the table."); err != nil {
 		return s, err
 	}
 	above := [2]experiment.Curve{{Name: "positives", Bare: f.Vague()}, {Name: "negatives", Bare: f.Vague()}}
@@ -131,7 +131,8 @@ func releasedCurve(f *evaluate.Figures) experiment.Curve {
 // rocFigure returns the figure of a ROC curve with the diagonal of random guessing.
 func rocFigure(c experiment.Curve) experiment.Figure {
 	return experiment.Figure{
-		Title: "ROC curve", X: "1 - specificity: negatives above the threshold", Y: "sensitivity: positives above it",
+		Title: "ROC curve", X: "1 - specificity (share of negatives above the threshold)", Y: "sensitivity (share of " +
+			"positives above it)",
 		Curves: []experiment.Curve{c, {Name: "guessing", X: []float64{0, 1}, Y: []float64{0, 1}, Smooth: true}},
 	}
 }
@@ -171,7 +172,7 @@ func opened(public bool, m *model, e *evaluation, d *lib.Data, on string) (*open
 
 func (o *openFigures) sections() ([]page.Section, error) {
 	s := page.Section{ID: "quality", Title: "How well it does",
-		Text: []string{"Exact figures of " + o.on + ", which are public. They carry no guarantee and need none."}}
+		Text: []string{"Exact figures of " + o.on + ", which are public and need no guarantee."}}
 	if o.evaluation != nil {
 		f := exactFigures(o.evaluation)
 		if o.evaluation.Objective != nil {
@@ -194,8 +195,8 @@ func (o *openFigures) sections() ([]page.Section, error) {
 		return []page.Section{s}, nil
 	}
 	space := page.Section{ID: "space", Title: "The space before and after", Text: []string{
-		"Public records along their two directions of largest variance, before and after the metric. Records of " +
-			"one class should be close to each other.",
+		"Public records before and after the metric is applied. The axes are the two directions with the largest " +
+			"variance. Records of one class should be close to each other.",
 	}}
 	for _, p := range []*experiment.Figure{o.before, o.after} {
 		if err := drawn(&space, *p, "Each point is a record, and its shape shows the class."); err != nil {

@@ -80,8 +80,8 @@ func weightsSection(m *model) []page.Section {
 		}
 	}
 	if noise > 0 && length > 0 {
-		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: the weight vector has length %.4g. Its noise has "+
-			"length about %.4g (root mean square, public), which is %.3g %% of the weights' length.",
+		s.Text = append(s.Text, fmt.Sprintf("Signal and noise: the weights have length %.4g. Their noise has "+
+			"length %.4g (root mean square), which is %.3g %% of the weights.",
 			length, noise, 100*noise/length))
 		top := max(length, noise)
 		s.Tables = append(s.Tables, page.Table{Caption: "Signal and noise", Head: []string{"", "length", ""}, Rows: [][]page.Cell{
@@ -100,11 +100,11 @@ func weightsSection(m *model) []page.Section {
 func intervalWords(m *model, each float64) string {
 	switch {
 	case m.WeightErrors != nil:
-		return "Each 95 % interval is for one weight of the population's minimiser of the released objective. It " +
-			"covers the noise and the sampling of the signed sum."
+		return "Each 95 % interval is for one weight, as if the released objective were fitted to the whole " +
+			"population. It covers the noise and the sampling of the signed sum."
 	case each > 0:
-		return `The 95 % intervals cover the noise of each weight, but not the sampling of the records. "dyad ` +
-			`train --algorithm moments --set intervals" covers both.`
+		return "The 95 % intervals cover the noise of each weight, but not the sampling of the records. For both, " +
+			`use "dyad train --algorithm moments --set intervals".`
 	}
 	return `There are no intervals, so do not interpret a single weight or its sign. "dyad train --algorithm ` +
 		`moments --set intervals" gives intervals.`
@@ -129,7 +129,7 @@ func weightTable(m *model, noise float64) page.Table {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(weights[b]), math.Abs(weights[a])) })
 	t := page.Table{Caption: "Weights, the largest first", Head: []string{"feature", "weight", "95 % interval", ""}}
 	if len(order) > mostWeights {
-		t.Caption += fmt.Sprintf(" (%d of %d; all weights are in the model file)", mostWeights, len(order))
+		t.Caption += fmt.Sprintf(" (%d of %d; the model file has all weights)", mostWeights, len(order))
 		order = order[:mostWeights]
 	}
 	z := math.Sqrt2 * math.Erfinv(defaultConfidence)
@@ -177,7 +177,7 @@ func (d document) facts() ([][2]string, error) {
 	if m.Run != "" {
 		facts = append(facts, [2]string{t.Of("run"), m.Run})
 	}
-	approved := "none: the model was trained without one"
+	approved := "none: no page was approved"
 	if m.Approved != "" {
 		approved = "SHA-256 " + m.Approved
 	}
@@ -190,14 +190,14 @@ func (d document) verdict() (says, class string) {
 	case d.model == nil || d.open != nil || d.guarantee.Kind == privacy.Public:
 		return "", ""
 	case d.figures == nil || d.figures.Figures.AUC == nil:
-		return "This page has no figures, so it does not tell how well the model does.", ""
+		return "This page has no figures about the quality of the model.", ""
 	}
 	x := *d.figures.Figures.AUC
 	says = fmt.Sprintf("The AUC is between %.2f and %.2f at %g %%. The toss of a coin has an AUC of 0.5.  ", x.Low, x.High,
 		100*d.figures.Figures.Confidence)
 	switch {
 	case x.Low <= 0.5:
-		return says + "By these figures the model may be no better than a coin.", "short"
+		return says + "These figures do not show that the model is better than a coin.", "short"
 	case x.High-x.Low > usefulWidth:
 		return says + "The scores order records better than a coin does. To learn how much better, " +
 			"evaluate more records, or " +
@@ -286,8 +286,7 @@ func flatten(t *page.Table, prefix string, text []byte) (more []page.Table) {
 var planWords = map[string]string{
 	"format": "format of the plan", "mode": "mode: certified has a proof", "budget: epsilon": "epsilon",
 	"budget: delta": "delta", "bounds from data": "ranges were taken from the data",
-	"problem: records": "records or persons", "problem: max rows per person": "maximum number of rows counted for " +
-		"a person",
+	"problem: records": "records or persons", "problem: max rows per person": "most rows counted per person",
 	"problem: features": "features, encoded", "problem: norm bound": "longest record",
 	"problem: label bound": "largest label", "problem: radius": "radius of the model", "problem: l2": "regularisation",
 	"problem: loss: form": "model", "problem: loss: name": "loss",

@@ -17,8 +17,8 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 		"The claim: " + claim.Sentences("the release")[0],
 		fmt.Sprintf("The attack proves epsilon >= %.6g (confidence %g); the claim is epsilon = %.6g at delta = "+
 			"%.6g. Verdict: %s.", r.LowerBound, r.Confidence, r.Epsilon, r.Delta, auditVerdict(r)),
-		"Two data sets are made that differ in " + r.Unit +
-			". From the released values, the attack guesses which of the two data sets was used. No data file is " +
+		"The audit makes two data sets that differ in " + r.Unit +
+			". The attack sees the released values and guesses which data set was used. No data file is " +
 			"read.",
 	}}
 	if len(r.Scores[0]) > 0 && len(r.Scores[1]) > 0 {
@@ -26,7 +26,7 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 		for k := range f.Curves {
 			f.Curves[k].X, f.Curves[k].Y = thin(f.Curves[k].X), thin(f.Curves[k].Y)
 		}
-		if err := drawn(&s, *f, "Below the line of the claim, the attack does no better than the claim allows."); err != nil {
+		if err := drawn(&s, *f, "An attack below the claim's curve does not refute the claim."); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (a *app) auditPage(out *files.Output, r *audit.Report) error {
 // curvePage writes the page of a curve on public data.
 func (a *app) curvePage(out *files.Output, r curveResult, figures []experiment.Figure) error {
 	s := page.Section{ID: "curve", Title: "Utility against epsilon",
-		Text: []string{"Means over splits of public data, with seeded noise. Do not use these figures to choose " +
+		Text: []string{"Means over splits of public data; the noise has a seed. Do not use these figures to choose " +
 			"options for private data of the same people."}}
 	for _, f := range figures {
 		if err := drawn(&s, f, "The numbers are in the table."); err != nil {
@@ -59,8 +59,8 @@ func (r *privateCurveResult) page(f experiment.Figure) (document, error) {
 	d := document{title: "A curve on private data", guarantee: r.Guarantee, report: &r.Report,
 		seen: "all of these figures and models"}
 	s := page.Section{ID: "curve", Title: "AUC against epsilon",
-		Text: []string{"Each point is a training run with private figures of held-out records. All points are charged " +
-			"together and released with noise."}}
+		Text: []string{"Each point is the noisy AUC of one training run on held-out records. One charge covers all " +
+			"points."}}
 	err := drawn(&s, f, "The numbers are in the table.")
 	t := page.Table{Caption: "Released figures",
 		Head: []string{"epsilon of the training", "algorithm", "AUC", "low", "high"}}

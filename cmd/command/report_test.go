@@ -148,7 +148,7 @@ func TestPagesAreRefusedBeforeTheCharge(t *testing.T) {
 		}
 	}
 	for says, args := range map[string][]string{
-		"--report or --track would release exact private figures": {"train", "--exact-figures", "--holdout", "0.3", "--data",
+		"--report and --track must not show exact private figures": {"train", "--exact-figures", "--holdout", "0.3", "--data",
 			"patients.csv", "--schema", "patients.yaml", "--out",
 			"m.json", "--report", "p.html"},
 		"a release, and must not have exact figures of private records": {"evaluate", "model.json", "--data",

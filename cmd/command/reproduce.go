@@ -17,12 +17,12 @@ import (
 
 type reproduceCmd struct {
 	Paper     string `arg:"" optional:"" help:"Paper: huai, kang, xue, han or li. Default: all."`
-	Item      string `arg:"" optional:"" help:"Table or figure, such as table4, or a part of one, such as table4-pure. Default: all of the paper."`
+	Item      string `arg:"" optional:"" help:"Table or figure, such as table4, or a part of one, such as table4-pure. Default: all."`
 	List      bool   `help:"Print for each item whether it is reproduced, which data are missing, and how long it takes."`
 	PagesOnly bool   `help:"Write the pages of existing results; run nothing."`
-	Quick     bool   `help:"Test: run only the first data set, size and epsilon of each plan, once, in seconds. Use a separate --out."`
-	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone, otherwise reproduce; with --quick, reproduce-quick."`
-	Pages     string `placeholder:"DIR" help:"Folder for the pages. Default: --out; in a clone of the repository, docs, unless an item or --quick is given."`
+	Quick     bool   `help:"Quick test: run each plan once, with its first data set, size and epsilon. Use a separate --out."`
+	Out       string `short:"o" placeholder:"DIR" help:"Folder of the results. Default: bench/results/reproduce in a clone, else reproduce; reproduce-quick with --quick."`
+	Pages     string `placeholder:"DIR" help:"Folder for the pages. Default: docs in a clone if no item and no --quick is given, else --out."`
 	Splits    int    `positive:"" help:"Run the first splits only; the others can be run later."`
 	Parallel  int    `positive:"" default:"1" help:"Number of training sets processed at a time."`
 	cacheFlag

@@ -41,8 +41,8 @@ func runHooked(ctx context.Context, args []string, stdin io.Reader, stdout, stde
 			code = end.code
 		default:
 			if p.IsFault() {
-				fail(a.stderr, "dyad: a mapped file, such as a pack, was shortened during use, or its disk failed; "+
-					"restore the file")
+				fail(a.stderr, "dyad: a pack or another mapped file shrank during use, or its disk failed; restore "+
+					"the file")
 			} else {
 				fail(a.stderr, "dyad: internal error, please report it: %v", p)
 			}

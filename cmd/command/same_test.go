@@ -109,7 +109,7 @@ var otherwise = []struct{ options, commands, differ, why string }{
 	{"records", "account", "default= placeholder help", "of a batch"},
 	{"records", "lab bench", "default= help", "hidden, for tests"},
 	{"records", "online", "default= help", "the most that are paid for; -n"},
-	{"report", "plan train", "help", "the page that is approved before"},
+	{"report", "plan train", "help", "the page to approve"},
 	{"resume", "online", "type placeholder help", "the state file says which run"},
 	{"roc-thresholds", "threshold", "help", "of which one is chosen"},
 	{"runs", "lab bench", "placeholder help", "timed ones"},

@@ -15,17 +15,17 @@ import (
 
 type searchCmd struct {
 	Candidates string    `required:"" xor:"settings" placeholder:"FILE" help:"Settings to try (YAML), as in \"dyad search --help\"."`
-	Models     []string  `required:"" xor:"settings" placeholder:"FILE" help:"Model files, public or released, to choose from instead of settings."`
+	Models     []string  `required:"" xor:"settings" placeholder:"FILE" help:"Public or released models to choose from, instead of settings."`
 	Data       dataFiles `required:"" xor:"records" placeholder:"FILE" help:"As in train: a data file, or several."`
 	Schema     string    `required:"" placeholder:"FILE"`
-	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json, or winner.json (a copy) with --models."`
+	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file of the winner. Default: model.json; with --models, winner.json (a copy)."`
 	Holdout    *float64  `within:"[0,1)" not:"plan" why:"-n counts the records that are used" placeholder:"F" help:"As in train. \"dyad evaluate\" with the same flags measures the winner on them. Default: 0."`
 	SplitSeed  uint64    `default:"1"`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
 	Epsilon    float64   `positive:"" default:"1"`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
-	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting and choose privately; random-stopping: release the best of a secret number of random settings; noisy-max: for --models; auto: noisy-max with --models, else the cheaper of the other two by public numbers."`
-	Runs       int       `positive:"" placeholder:"K" help:"Runs of random-stopping. How many of them count is secret. Default: four for each setting, but 8 to 64."`
+	Road       string    `default:"auto" enum:"auto,compose,random-stopping,noisy-max" help:"compose: train every setting, then choose privately. random-stopping: run random settings, and release the best of the first J; J is secret. noisy-max: for --models. auto: noisy-max with --models, else the cheaper of compose and random-stopping."`
+	Runs       int       `positive:"" placeholder:"K" help:"Number of runs of random-stopping. Default: 4 for each setting, at least 8 and at most 64."`
 	Plan       bool      `required:"" xor:"records" needs:"n" help:"Print what a run on -n records would release and cost. No data are read."`
 	N          int       `positive:"" needs:"plan" short:"n" help:"As in plan, with --plan."`
 	Workers    int       `positive:"" help:"CPU workers; the result has the same bits for any number. Default: all cores."`
@@ -241,8 +241,8 @@ func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
 				o.Role == dataset.RoleIgnore
 		})
 		if at < 0 {
-			return nil, badInput("the column %q names persons; the schema of %s must have this column with the "+
-				"role person or ignore", c.Name, name)
+			return nil, badInput("the column %q names persons; the schema of %s must have it with the role person "+
+				"or ignore", c.Name, name)
 		}
 		of.Columns[at].Role = dataset.RolePerson
 	}
@@ -253,7 +253,7 @@ func schemaOf(name string, m, schema *dataset.Schema) (*dataset.Schema, error) {
 func (r *searchResult) writeWinner(b *strings.Builder, how string) {
 	line(b, "winner", "%s%s", r.Winner, how)
 	if r.AUC != nil {
-		line(b, "", "AUC %.4f on the training records, noisy and the best of several; expect less on other records", *r.AUC)
+		line(b, "", "noisy AUC %.4f on the training records, the best of several; expect less on other records", *r.AUC)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestSearchRefusals(t *testing.T) {
 	mustRun(t, dir, "train", "--data", "patients.csv", "--schema", "turned.yaml", "--out", "turned.json")
 	ends(t, dir, exitInput, "labels for the two classes", "search", "--models", "a.json,turned.json", "--data", "patients.csv", "--schema", "patients.yaml")
 	ends(t, dir, exitInput, "labels for the two classes", "evaluate", "a.json", "--compare", "turned.json", "--data", "patients.csv", "--epsilon", "1")
-	ends(t, dir, exitInput, "does not have this run", "search", "--models", "a.json,a.json", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "other.jsonl")
+	ends(t, dir, exitInput, "is not in the ledger", "search", "--models", "a.json,a.json", "--data", "patients.csv", "--schema", "patients.yaml", "--ledger", "other.jsonl")
 }
 
 // A released AUC of 0 is printed as one that was released.
@@ -124,7 +124,7 @@ func TestSearchPrintsAnAUCOfZero(t *testing.T) {
 
 // searchMasks hide what a search releases, and ids, digests and times.
 var searchMasks = []struct{ pattern, by string }{
-	{`(?m)^(winner|            AUC) .*$`, "$1"},
+	{`(?m)^(winner|            noisy AUC) .*$`, "$1"},
 	{`"(place|time)":"[^"]*"`, "$1"},
 	{`[A-Z2-7]{26}|[0-9a-f]{64}`, "ID"},
 }
@@ -192,7 +192,7 @@ func TestSearchIsSilent(t *testing.T) {
 			if k > 2 {
 				return s
 			}
-			return regexp.MustCompile(`(?m)^            AUC .*\n`).ReplaceAllString(s, "")
+			return regexp.MustCompile(`(?m)^            noisy AUC .*\n`).ReplaceAllString(s, "")
 		},
 	} {
 		var told []string

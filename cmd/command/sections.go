@@ -29,13 +29,13 @@ var sections = []section{
 			"batch-records batch epochs clip shrink printed-steps every buffer reservoir per-class burn-in secret-state " +
 			"second-moments clip-radius ridge count-share centre-share second-share step-share gradient-share public-centre " +
 			"class-balance label-share response-share direction-pairs threshold-step kwik-ratio kwik-delta"},
-	{guaranteed, "Constants of the loss, as you assert them:", "", "G L Dg H radius-diameter"},
+	{guaranteed, "Constants of the loss that you assert:", "", "G L Dg H radius-diameter"},
 	{ofRun, "Evaluation:", "figures plan holdout splits with neighbours aim at-least reference threshold",
 		"confidence split-seed public-seed intervals no-ceiling regret top leave-out roc-thresholds mean-loss loss-range"},
 	{ofRun, "Trials:", "runs time", "black-box canaries worst-start person-rows choose-interactions"},
 	{ofRun, "Server:", "server listen protocol cert key ca token tokens memory",
 		"host check poll beat messages-per-second max-connections"},
-	{computed, "Device; rounding, and the noise that covers rounding, depend on it:", "device store", "precision"},
+	{computed, "Device. Rounding and its noise depend on the device:", "device store", "precision"},
 	{computed, "Performance; results and guarantees do not depend on it:", "workers parallel team part merge",
 		"team-deadline part-out retry checkpoint-every"},
 	{ofRun, charge, "ledger data-id yes resume seed", ""},

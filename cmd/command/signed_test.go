@@ -210,7 +210,7 @@ func TestSignedFileIsReadStrictly(t *testing.T) {
 	m := must.Get(lib.Load(filepath.Join(dir, "m.json")))(t)
 	text := must.Get(os.ReadFile(filepath.Join(dir, "m.json")))(t)
 	r, err := judgement{}.compared(m, text, strings.Repeat("0", 64), filepath.Join(dir, "state/dyad/ledger.jsonl"), false)
-	if err != nil || r.Verdict.Verdict != checker.Refused || !strings.Contains(r.Why, "lacks the head") {
+	if err != nil || r.Verdict.Verdict != checker.Refused || !strings.Contains(r.Why, "the signed head is not in this ledger") {
 		t.Errorf("another head: %+v, %v", r, err)
 	}
 }

@@ -174,7 +174,7 @@ var silentMasks = []mask{
 	{regexp.MustCompile(`"l2": (0\.1|1)\b`), `"l2": CHOSEN`},
 	{regexp.MustCompile(`"(time|charged)": ?"[^"]*"`), `"$1": CLOCK`},
 	{regexp.MustCompile(`(?m)^winner .*$|"winner": ?"[^"]*"`), "winner CHOSEN"},
-	{regexp.MustCompile(`the clusters have about [0-9, ]+ records; the noise of each number has standard deviation [0-9.e+]+`), "the clusters have RELEASED records"},
+	{regexp.MustCompile(`their sizes are about [0-9, ]+ records; each size has noise of standard deviation [0-9.e+]+`), "the clusters have RELEASED records"},
 	{regexp.MustCompile(`"counts": ?\[[^\]]*\]|(?s)"centres": ?\[.*?\]\s*\]|"count_noise": ?[0-9.e+-]+`),
 		`"clusters": RELEASED`},
 	{regexp.MustCompile(`(?s)<svg.*?</svg>`), "FIGURE OF RELEASED"},

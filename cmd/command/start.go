@@ -42,7 +42,7 @@ func (c *startCmd) Run(a *app) error {
 	}
 	ask := a.atTerminal()
 	if !ask && c.Answers == "" {
-		a.note("dyad: standard input and standard error are not both a terminal, so no questions are asked; use " +
+		a.note("dyad: no questions are asked, because standard input or standard error is not a terminal; use " +
 			"--answers FILE")
 	}
 	d, err := c.draft(a, ask)

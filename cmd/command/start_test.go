@@ -276,7 +276,7 @@ func TestAnswersGiveAllThatIsAsked(t *testing.T) {
 		"Tod: {role: label}\nAlter: {role: label}\n":          "a file has only one label",
 		"Tod: {role: label, positive: ja, range: [0, 1]}\n":   "only a label of kind: numeric may have a range",
 		"Alter: {range: [0, 120], positive: ja}\n":            "only the label may have",
-		"Alter: {role: ignore}\nPatient: {role: person}\n":    "the key persons: N",
+		"Alter: {role: ignore}\nPatient: {role: person}\n":    "add persons: N",
 		"Patient: {role: person, persons: 20, ranges: [0]}\n": "ranges",
 	} {
 		write(t, dir, "bad.yaml", answers)

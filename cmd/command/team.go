@@ -16,7 +16,7 @@ import (
 // teamFlags are the flags of commands that several processes can carry out together.
 type teamFlags struct {
 	Team         string        `enum:",mpi" default:"" placeholder:"mpi" help:"Train with all processes of an MPI job: mpirun -n R dyad train --team mpi ... (docs/several-machines.md)."`
-	TeamDeadline time.Duration `within:"[0,]" default:"10m" placeholder:"DURATION" help:"End the job if a process of the team does not answer for this time. 0 waits forever."`
+	TeamDeadline time.Duration `within:"[0,]" default:"10m" placeholder:"DURATION" help:"End the job if a process of the team is silent for this long. 0: wait forever."`
 }
 
 // job is a team of processes started by a launcher.
@@ -61,8 +61,8 @@ func (f teamFlags) openTeam(a *app) error {
 // charge the budget.
 func (f teamFlags) checkAlone() error {
 	if n := mpi.Started(); f.Team == "" && n > 1 {
-		return badInput("the launcher started %d processes, which would each charge the ledger; add --team mpi, or "+
-			"start one process. Outside of a job, unset OMPI_COMM_WORLD_SIZE, PMI_SIZE and SLURM_STEP_NUM_TASKS", n)
+		return badInput("the launcher started %d processes, and each would charge the ledger; add --team mpi, or "+
+			"start one process. Without a launcher, unset OMPI_COMM_WORLD_SIZE, PMI_SIZE and SLURM_STEP_NUM_TASKS", n)
 	}
 	return nil
 }

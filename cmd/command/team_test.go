@@ -184,7 +184,7 @@ func TestTeamRefusals(t *testing.T) {
 		"a broken file on all":    {unread, func(int) []string { return []string{"--data", "broken.csv"} }, "broken.csv", 0},
 		"sorted losses":           {append(base, "--loss", "hinge"), nil, "in a team, use a loss that is analytic", 0},
 		"one pass": {[]string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--algorithm",
-			"offpairc"}, nil, "offpairc needs pairs with all earlier records, which near-linear does not support here", 0},
+			"offpairc"}, nil, "offpairc pairs each record with all earlier records, which near-linear cannot do here", 0},
 		"a GPU by its product": {append(base, "--device", "cuda:h200"), nil, "only for plans", 0},
 		"no data":              {[]string{"train"}, nil, "--team needs --data", 0},
 	} {

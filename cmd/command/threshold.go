@@ -10,13 +10,13 @@ type thresholdCmd struct {
 	measuredFlags
 	Data       dataFiles `required:"" xor:"records" needs:"epsilon" placeholder:"FILE" help:"As in train, with labels, in the format of the training data."`
 	Figures    string    `required:"" xor:"records" not:"epsilon delta roc-thresholds holdout n labels resume seed public-data" why:"the figures are released, and nothing else is read" placeholder:"FILE" help:"As in report. No data are read, and no budget is charged."`
-	Aim        string    `enum:"balanced,accuracy,sensitivity,specificity" default:"balanced" placeholder:"AIM" help:"balanced: highest sensitivity plus specificity. accuracy: highest accuracy. sensitivity: highest specificity if sensitivity reaches --at-least. specificity: highest sensitivity if specificity reaches --at-least."`
-	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"Sensitivity or specificity (--aim) that its interval's lower end must reach."`
-	Epsilon    *float64  `placeholder:"EPSILON" help:"Release the operating points with this epsilon, charged to the ledger."`
+	Aim        string    `enum:"balanced,accuracy,sensitivity,specificity" default:"balanced" placeholder:"AIM" help:"balanced: maximise sensitivity + specificity. accuracy: maximise accuracy. sensitivity: reach --at-least in sensitivity, then maximise specificity. specificity: the reverse."`
+	AtLeast    float64   `positive:"" name:"at-least" placeholder:"F" help:"Required sensitivity or specificity (--aim). The lower end of its interval must reach it."`
+	Epsilon    *float64  `placeholder:"EPSILON" help:"Epsilon of the released operating points, charged to the ledger."`
 	Delta      *float64  `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5)."`
 	Thresholds []float64 `name:"roc-thresholds" placeholder:"T" help:"Public thresholds to choose among. Default: 0, and values from a released mean and deviation of the scores."`
-	N          int       `positive:"" short:"n" help:"As in plan: the number of persons in the file, if it differs from the schema."`
-	Out        string    `writes:"figures" short:"o" default:"threshold.json" placeholder:"FILE" help:"Report with the threshold, for dyad predict --threshold FILE. It survives any crash after its release."`
+	N          int       `positive:"" short:"n" help:"As in plan: number of persons in the file, if it differs from the schema."`
+	Out        string    `writes:"figures" short:"o" default:"threshold.json" placeholder:"FILE" help:"Report with the threshold, for dyad predict --threshold FILE."`
 	runFlags
 }
 
@@ -31,7 +31,7 @@ func (c *thresholdCmd) Run(a *app) error {
 		return err
 	}
 	if err := needs(m, input.Needs{Scores: c.Model +
-		" is a metric: it gives distances, not scores, so it has no threshold"}); err != nil {
+		" is a metric, which gives distances and not scores; it has no threshold"}); err != nil {
 		return err
 	}
 	if c.Figures != "" {

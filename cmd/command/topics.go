@@ -46,9 +46,9 @@ type topic struct {
 func topics() []topic {
 	return []topic{
 		{"words", "what the words of reports mean", func() string { return wordsTopic }},
-		{"choosing", "epsilon, delta, ranges and n, and what they cost", func() string { return choosingTopic }},
+		{"choosing", "how to choose epsilon, delta, ranges and n", func() string { return choosingTopic }},
 		{"exits", "exit codes, for scripts", func() string { return exitList("", "\t", "\n") }},
-		{"keys", "options that several commands take, and what each means", func() string { return keysTopic(allFlags) }},
+		{"keys", "options of several commands, and what they mean", func() string { return keysTopic(allFlags) }},
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 
 // trackFlag is the flag that requests a run folder.
 type trackFlag struct {
-	Track string `placeholder:"DIR" help:"Also write an MLflow run folder (mlruns). Of private data, it holds only charged releases."`
+	Track string `placeholder:"DIR" help:"Also write an MLflow run folder (mlruns). For private data, it has only charged releases."`
 }
 
 // checkTrack makes sure, before anything is charged, that the folder can be written.
@@ -71,7 +71,7 @@ func (f trackFlag) write(a *app, file string, r trackedRun) error {
 		at, err = r.save(f.Track)
 	}
 	if err != nil {
-		again := pick(file != "", fmt.Sprintf("; \"dyad report %s --track DIR\" writes it at no cost", file), "")
+		again := pick(file != "", fmt.Sprintf(`; write it at no cost with "dyad report %s --track DIR"`, file), "")
 		return fmt.Errorf("the run folder was not written: %w%s", err, again)
 	}
 	a.note("dyad: the run folder is %s", at)

@@ -93,8 +93,8 @@ func (c *trainCmd) Run(a *app) error {
 		}
 		c.noteDevice(a, &problem)
 		if p.delta*float64(problem.N) > 1 && !r.Public {
-			p.ask = append(p.ask, fmt.Sprintf("delta is %g, which is above 1/n; such a delta allows a mechanism "+
-				"that sometimes publishes a whole record", p.delta))
+			p.ask = append(p.ask, fmt.Sprintf("delta is %g, which is above 1/n; such a delta allows the release of "+
+				"a whole record", p.delta))
 		}
 		if s := plan.Seconds(); s > longSeconds {
 			p.ask = append(p.ask, fmt.Sprintf("training takes %s of one core", algorithms.Duration(s)))
@@ -162,8 +162,8 @@ func (c *trainCmd) heldPlan(r *trainResult, ready preparedRun) (*lib.FigurePlan,
 }
 
 // errNoExact is the error for a page, or a run folder, with exact private figures.
-var errNoExact = badInput("--report or --track would release exact private figures; use --epsilon or " +
-	"--holdout-epsilon instead of --exact-figures")
+var errNoExact = badInput("--report and --track must not show exact private figures; replace --exact-figures by " +
+	"--epsilon or --holdout-epsilon")
 
 // page returns the page of a training.
 func (r *trainResult) page(m *model, held *lib.Data, planned privacy.Guarantee) (d document, err error) {
@@ -212,7 +212,7 @@ func (r *trainResult) text(synthetic bool) string {
 	writeWeights(&b, r.Weights)
 	r.writeHeld(&b, r.Heldout, r.unit(), r.Public)
 	if r.Model == "" && synthetic {
-		line(&b, "model", "not saved; add --out FILE. On your own data:")
+		line(&b, "model", "not saved; add --out FILE to save it. For your own data, run:")
 		line(&b, "", "dyad data schema FILE > schema.yaml, edit it, dyad train --data FILE --schema schema.yaml --epsilon 1")
 	}
 	r.writeModel(&b, r.Task)

@@ -55,7 +55,7 @@ func (c *trainCmd) prepare(a *app) (preparedRun, error) {
 // read reads the data and makes the plan.
 func (c *trainCmd) read(a *app) (p preparedRun, err error) {
 	if a.team != nil && !c.Data.given() { // rank 0 reports this for all
-		return p, badInput("--team needs --data, because the synthetic records are for one process")
+		return p, badInput("--team needs --data; only a single process can use synthetic records")
 	}
 	all, source, err := c.loadOr(a, syntheticRecords, dataset.KeepPersons, func(s *dataset.Schema, read readBy) (d *dataset.Dataset, err error) {
 		d, p.basis, err = c.readChosen(s, read)

@@ -13,10 +13,10 @@ type trainedFlags struct {
 	Data       dataFiles `needs:"schema" why:"\"dyad data schema FILE\" drafts one" placeholder:"FILE" help:"Data file: CSV, LIBSVM, ARFF, JSON lines, Parquet, NumPy or IDX; text may be compressed. A folder, a pattern in quotes ('part-*.parquet') or several --data count as one file. Default: public synthetic records."`
 	Schema     string    `needs:"data" placeholder:"FILE" help:"Schema of the data (YAML); \"dyad data schema FILE\" drafts one."`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file. Default: model.json with --data, else no file is written."`
-	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of the records to hold out. Private records are scored only with --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
+	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"Fraction of records to hold out. To score private records, add --holdout-epsilon or --exact-figures. Default: 0.3 for the synthetic data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	PublicData bool      `help:"The data are public: no budget is charged, and the report says so."`
-	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups; only records of one group form pairs. Default: the schema's column with role group."`
+	Group      string    `name:"group-column" placeholder:"NAME" help:"Column of public query groups. Pairs form only within a group. Default: the schema's column with role group."`
 	labelsFlag
 	storeFlag
 	runFlags

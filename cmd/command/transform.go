@@ -9,7 +9,7 @@ import (
 
 type transformCmd struct {
 	Model string    `arg:"" help:"Model file of a metric (dyad train --task metric, dyad pairs train)."`
-	Data  dataFiles `required:"" placeholder:"FILE" help:"As in train, in the format of the training data. Labels may be missing. - is standard input."`
+	Data  dataFiles `required:"" placeholder:"FILE" help:"As in train, in the format of the training data. Labels are optional. -: standard input."`
 	Out   string    `writes:"scores" short:"o" required:"" placeholder:"FILE" help:"File to write: CSV, or NPY without ids if its name ends in .npy."`
 	Force bool
 
@@ -28,8 +28,8 @@ func (c *transformCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	if err := needs(m, input.Needs{Metric: fmt.Sprintf("%s is a model of task %s; dyad predict scores records with it, "+
-		"and dyad transform needs a metric", c.Model, m.Task)}); err != nil {
+	if err := needs(m, input.Needs{Metric: fmt.Sprintf("%s is a model of task %s, but dyad transform needs a "+
+		"metric; use dyad predict", c.Model, m.Task)}); err != nil {
 		return err
 	}
 	out, err := files.NewOutput(c.Out, c.Force, c.Data.and(c.Model)...)

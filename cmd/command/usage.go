@@ -111,24 +111,20 @@ func valueOfFlag(args []string, argument string) string {
 }
 
 // otherRows tells how a model is measured on records that did not train it.
-const otherRows = "--holdout F keeps records for figures; dyad evaluate MODEL --data FILE uses the records of " +
-	"another file"
+const otherRows = "to evaluate, keep records back with --holdout F, or run dyad evaluate MODEL --data FILE"
 
 // notFlags maps flags of other programs to the way in which Dyad provides their function.
 var notFlags = map[string]string{
-	"--person": "the schema names persons by a column with role: person (docs/data.md), so that all rows of a person are " +
-		"protected together",
-	"--unit": "the schema sets the unit: persons are protected if a column has role: person; otherwise records " +
-		"are protected",
-	"--label": "the schema names the outcome by the column with role: label; dyad data schema FILE --label COLUMN drafts " +
-		"this schema",
-	"--target": "the schema names the outcome by the column with role: label; dyad data schema --label COLUMN drafts " +
-		"this schema",
-	"--test": otherRows, "--test-data": otherRows, "--valid": otherRows, "--validation": otherRows, "--split": otherRows,
+	"--person": "to protect all rows of a person together, give a column of the schema role: person (docs/data.md)",
+	"--unit":   "the schema sets the unit: persons if a column has role: person, otherwise records",
+	"--label": "the outcome is the column with role: label in the schema; dyad data schema FILE --label COLUMN " +
+		"drafts this schema",
+	"--target": "the column with role: label is the outcome; dyad data schema --label COLUMN drafts such a schema",
+	"--test":   otherRows, "--test-data": otherRows, "--valid": otherRows, "--validation": otherRows, "--split": otherRows,
 	"--range": "the schema gives the range or the categories of each column; dyad start FILE asks for them",
 
 	"dyad plan --data":     "a plan reads no records; give the schema with --schema and the number of records with -n",
-	"dyad export --format": "each format is a flag of its own: --onnx, --sql duckdb, --python, --go, --npz, --safetensors",
+	"dyad export --format": "each format has its own flag: --onnx, --sql duckdb, --python, --go, --npz, --safetensors",
 
 	"dyad evaluate --metric":       "it prints the AUC, ROC, accuracies and precisions together",
 	"dyad evaluate exact --metric": "it prints the AUC, ROC, accuracies and precisions together",
@@ -175,8 +171,8 @@ func arguments(command, argument string) string {
 		case "list", "ls", "print":
 			return "there is no dyad ledger " + argument + "; dyad ledger show lists what was spent"
 		case "reset", "delete", "clear", "remove":
-			return "no command removes a charge, because a release cannot be undone (docs/ledger.md); for other " +
-				"people's data, use another --data-id"
+			return "a charge stays, because a release cannot be undone (docs/ledger.md); for other people's data, " +
+				"use another --data-id"
 		}
 	case "dyad data":
 		if info, err := os.Stat(argument); err == nil && !info.IsDir() {
@@ -214,7 +210,7 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 			if f := flagOf(parse, m[1]); f != nil && (f.Tag.Has("positive") || strings.Contains(f.Name, "epsilon")) {
 				return fmt.Sprintf("%s is %s, want %s above 0", pick(f.Short != 0, "-"+string(f.Short), m[1]), m[3], what)
 			}
-			return fmt.Sprintf("%s is %s, want %s of at least 0; write a negative value as %s=%s", m[1], m[3],
+			return fmt.Sprintf("%s is %s, want %s of at least 0; write a negative value with =, as in %s=%s", m[1], m[3],
 				strings.TrimSuffix(what, " that is not negative"), m[1], m[3])
 		}
 		return fmt.Sprintf("%s is %q, want %s%s", m[1], m[3], what, inPlainNumbers(m[3], m[2] != "float"))
@@ -228,16 +224,16 @@ func slip(text, command string, parse *kong.ParseError, args []string) string {
 		case known && first >= 0 && args[first] == m[1]:
 			return fmt.Sprintf("there is no command %s; dyad %s does that", m[1], name)
 		case err == nil && !info.IsDir() && slices.Contains(args, "--data"):
-			return fmt.Sprintf("%s is a second file after --data; quote a pattern (--data 'part-*.csv'), or write "+
-				"--data before each file", m[1])
+			return fmt.Sprintf("--data takes one file, but %s is a second one; quote a pattern (--data "+
+				"'part-*.csv'), or write --data before each file", m[1])
 		case arguments(command, m[1]) != "":
 			return arguments(command, m[1])
 		case err == nil && !info.IsDir() && command != "dyad" && (parse == nil || flagOf(parse, "--data") == nil):
 			return fmt.Sprintf("%s does not take the file %s; %s --help shows what it takes", command, m[1], command)
 		case err == nil && !info.IsDir() && command != "dyad" && strings.HasSuffix(m[1], ".json") && modelFirst(parse):
-			return fmt.Sprintf("%s takes the model first and the data by --data: %s MODEL --data FILE", command, command)
+			return fmt.Sprintf("%s takes the model first, then --data: %s MODEL --data FILE", command, command)
 		case err == nil && !info.IsDir() && command != "dyad":
-			return fmt.Sprintf("%s takes the file %s only after a flag, such as --data %s", command, m[1], m[1])
+			return fmt.Sprintf("%s needs a flag before the file %s, such as --data %s", command, m[1], m[1])
 		case err == nil && !info.IsDir():
 			return fmt.Sprintf("there is no command %s; to begin with a data file of your own, run dyad start %s", m[1], m[1])
 		case command != "dyad" && valueOfFlag(args, m[1]) != "":

@@ -14,7 +14,7 @@ func TestSlipsOfTheCommandLine(t *testing.T) {
 		{"train --data patients.csv --schema patients.yaml --epsilon -1", "dyad: --epsilon is -1, want a number above 0\n"},
 		{"train --epsilon one", "dyad: --epsilon is \"one\", want a number\n"},
 		{"plan -n -5", "dyad: -n is -5, want a whole number above 0\n"},
-		{"train patients.csv", "dyad: dyad train takes the file patients.csv only after a flag, such as --data patients.csv\n"},
+		{"train patients.csv", "dyad: dyad train needs a flag before the file patients.csv, such as --data patients.csv\n"},
 		{"fit --data patients.csv", "dyad: there is no command fit; dyad train does that\n"},
 		{"predict --data patients.csv",
 			"dyad: dyad predict needs model; write this argument after the command, as in dyad predict MODEL\n"},

@@ -34,7 +34,7 @@ func TestVagueFiguresAreBands(t *testing.T) {
 		writeFigures(&b, f)
 		for where, shown := range map[string]string{"page": text.String(), "text": b.String()} {
 			must.Equal(t, strings.Contains(shown, "cannot tell "+
-				map[string]string{"page": "an AUC of 0.5 from", "text": "a model with an AUC of 0.5 from"}[where]), vague,
+				map[string]string{"page": "an AUC of 0.5 from", "text": "an AUC of 0.5 from"}[where]), vague,
 				"n = %d: the %s calls the figures vague: %v", n, where, !vague)
 		}
 		// Marks are filled shapes without a line around them; the dashes of a ROC line have a width of 1.4 points.

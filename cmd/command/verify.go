@@ -19,7 +19,7 @@ type verifyCmd struct {
 	Model     string `arg:"" help:"Model file, or another release of a charged run (clusters, figures or a curve)."`
 	Key       string `placeholder:"KEY" help:"Public key of the run's ledger, or a file with the key. The owner of the key must have signed MODEL."`
 	Signature string `needs:"key" why:"it is checked with the public key of its owner" placeholder:"FILE" help:"Signature of the file (default: MODEL.minisig)."`
-	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run. Also check that it is intact, with one charge and one release."`
+	Ledger    string `private:"ledger" placeholder:"FILE" help:"Ledger of the run. Also check that it is intact and has one charge and one release."`
 }
 
 // Run verifies a file and prints the verdict.
@@ -53,8 +53,8 @@ func (c *verifyCmd) Run(a *app) error {
 	}
 	r := judgement{Verdict: checker.Check(text), Signature: signature}
 	if unplanned && c.Ledger != "" {
-		r.Ledger = "not compared: the file has no plan, because it needed no charge of its own or is from an " +
-			"earlier version"
+		r.Ledger = "not compared: the file has no plan, because making it charged nothing or an earlier version " +
+			"made it"
 	} else if c.Ledger != "" && r.Verdict.Verdict != checker.Refused {
 		if r, err = r.compared(m, text, head, c.Ledger, false); err != nil {
 			return err
@@ -99,8 +99,8 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 	name := cmp.Or(c.Signature, files.SignatureOf(c.Model))
 	sig, err := files.ReadSmall(name, ledger.MaxSignature)
 	if err != nil {
-		return "", "", badInput("the signature of %s cannot be read: %v; name its file with --signature, or ask "+
-			"the owner of the key",
+		return "", "", badInput("the signature of %s cannot be read: %v; give its file with --signature, or ask "+
+			"the signer for it",
 			c.Model, err)
 	}
 	if unread != nil {
@@ -123,7 +123,7 @@ func (c *verifyCmd) signed(text []byte, unread error) (statement, head string, e
 	if err != nil {
 		return "", "", refusedFile(c.Model, err)
 	}
-	again := pick(s.ReleasedBy != "", fmt.Sprintf("; released again by run %s (its cost is not included)",
+	again := pick(s.ReleasedBy != "", fmt.Sprintf("; run %s released it again (at a cost that is not included)",
 		s.ReleasedBy), "")
 	return fmt.Sprintf("key %s signed this file: run %s, data id %s, %s%s; ledger head %s", key, s.Run, s.DataID,
 		cmp.Or(s.Guarantee, "no guarantee"), again, s.Head), s.Head, nil

@@ -231,7 +231,7 @@ var forgeries = []forgery{
 		from: `"levels": 2`, to: `"levels": 1`},
 	{why: "the file states the figure auc", flags: "evaluate descent.json --compare moments.json",
 		from: `"auc_difference"`, to: `"auc"`},
-	{why: "whether the plan has the entry problem", flags: "cluster -k 2", from: `"bounds_from_data"`,
+	{why: "the problem of the plan", flags: "cluster -k 2", from: `"bounds_from_data"`,
 		to: `"problem": {"constants": {"origin": "proved"}}, "bounds_from_data"`},
 	{why: "no theorem covers a run of", flags: "cluster -k 2", from: `"one record"`, to: `"one person"`,
 		also: "same n, one record replaced"},
@@ -258,7 +258,7 @@ var forgeries = []forgery{
 		from: `"weights": \[`, to: `"weights": [0.1, `},
 	{why: "the radius of a part of the network", flags: "--model mlp --hidden 2 --steps 3",
 		from: `"weights": \[\s*[0-9.e-]+`, to: `"weights": [1e6`},
-	{why: "the largest norm of the weights of such a run", flags: "--algorithm dpgdsc", from: `"weights": \[\s*[0-9.e-]+`,
+	{why: "the largest norm of the weights (a run", flags: "--algorithm dpgdsc", from: `"weights": \[\s*[0-9.e-]+`,
 		to: `"weights": [1e6`},
 }
 

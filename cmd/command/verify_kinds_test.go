@@ -20,7 +20,7 @@ func TestStreamModelsAreComparedWithTheirCharge(t *testing.T) {
 	dir := clinic(t, 60)
 	mustRun(t, dir, strings.Fields("online --records 60 --every 20 --state s --out m.json --ledger l.jsonl"+private)...)
 	m := must.Get(readModel("m.json"))(t)
-	ends(t, dir, exitOK, "one charge of this plan, but no hash of a stream's model file", "verify", "m.json",
+	ends(t, dir, exitOK, "it cannot show that the stream wrote this file", "verify", "m.json",
 		"--ledger", "l.jsonl")
 	run, id, released, relation := m.Run, m.DataID, m.Guarantee.Released, m.Guarantee.Relation
 	for what, change := range map[string]func(){
@@ -137,7 +137,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 	scores, distances := "--model mlp --hidden 2 --steps 3",
 		"--model mlp --hidden 2 --task metric --dim 2 --steps 3 --similarity distance --loss square"
 	lossOf, kindOf := "the loss of a network, its parameters",
-		"the kind of a network and its fields hidden, parts and layers"
+		"the kind of the network or its fields (hidden, parts, layers)"
 	stream := "online --records 200 --every 20 --state "
 	evaluation := "evaluate descent.json --mean-loss"
 	descent := verifiable(t, dir, "descent", verified["descent"])
@@ -155,7 +155,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 		// of more coordinates than the model has
 		{"in a norm that does not fit", "--algorithm moments", noisy("Laplace", "laplace")},
 		// the words of a row that costs nothing, and the cost of kappa = 1
-		{"whether the plan has the entry problem", drawnPairs, func(m map[string]any) {
+		{"the problem of the plan", drawnPairs, func(m map[string]any) {
 			p := m["plan"].(map[string]any)
 			text, _ := json.Marshal(row(m, 0))
 			var other any
@@ -204,7 +204,7 @@ func TestVerifyRefusesForgeriesThatFit(t *testing.T) {
 			g["released"] = strings.Replace(g["released"].(string), "sum of losses over pairs of classes, ", "", 1)
 		}},
 		// without coordinates Laplace noise is free
-		{"whether the plan has the entry problem", evaluation, func(m map[string]any) {
+		{"the problem of the plan", evaluation, func(m map[string]any) {
 			var other map[string]any
 			_ = json.Unmarshal(descent, &other)
 			problem := other["plan"].(map[string]any)["problem"].(map[string]any)
@@ -271,7 +271,7 @@ func TestVerifyCoversNoMomentsOfNetworks(t *testing.T) {
 	}
 	m["report"] = map[string]any{"guarantee": m["guarantee"]}
 	if v := checker.Check(sealed(t, m)); v.Verdict != checker.NotCovered ||
-		!strings.Contains(v.Why, "does not cover networks of this kind of run") {
+		!strings.Contains(v.Why, "does not cover this format of model") {
 		t.Errorf("%+v", v)
 	}
 }

@@ -395,7 +395,7 @@ func TestVerifyLedger(t *testing.T) {
 			all := lines()
 			all[1] = regexp.MustCompile(`"plan":"[0-9a-f]*",`).ReplaceAll(all[1], nil)
 			put(all)
-		}, exitFailure, "an earlier version charged the run"},
+		}, exitFailure, "the run is from an earlier version"},
 		{"another unit", edit(`"unit":"one record"`, `"unit":"one person"`), exitInput, "unit"},
 		{"noise from a seed", edit(`,"resumable":true`, `,"seeded_noise":true,"resumable":true`), exitInput,
 			"the noise came from a seed"},

@@ -53,8 +53,8 @@ func optionsFrom[T described](all []T, known []algorithms.Option) (f ownFlags, e
 			case !field.IsExported() || twice && have == nil || field.Tag.Get("flag") == "-": // an option that only Go programs can set
 				continue
 			case twice && have != field.Type:
-				return f, fmt.Errorf("dyad: option %s of %s has type %v, but in another algorithm the option has "+
-					"type %v", field.Name, a.Info().Name, field.Type, have)
+				return f, fmt.Errorf("dyad: option %s of %s has type %v, but another algorithm has this option "+
+					"with type %v", field.Name, a.Info().Name, field.Type, have)
 			case twice:
 				continue
 			}

@@ -91,7 +91,7 @@ func once(d *json.Decoder, object, ours bool) {
 			key := strings.ToUpper(strings.ToLower(as))
 			refuse(strings.Contains(keys, key), "it has the key %s twice, so programs may read different values", key)
 			refuse(ours && strings.ToLower(key) != as,
-				"the key %s is not in plain lower-case letters, so some programs read it and others do not", as)
+				"the key %s is not in plain lower-case letters, so programs may read it differently", as)
 			keys, inner = keys+key, ours && key != `"OPTIONS"` && key != `"ENCODER"`
 			token, _ = d.Token()
 		}
@@ -163,10 +163,10 @@ func covered(m, p node) []node {
 	} else if network {
 		formats = map[bool]string{true: "dyad-model/2"}[theorems[p.text("algorithm")] == "mean-gradient"]
 	}
-	pass(p.value == nil, "the model has no plan: it comes from a stream, users' messages or a run without a charge")
+	pass(p.value == nil, "the model has no plan; streams, users' messages and uncharged runs have none")
 	pass(p.text("format") != "dyad-plan/1" && p.text("format") != "dyad-plan/2" ||
 		!slices.Contains(strings.Fields(formats), m.text("format")),
-		"this checker does not know the format of the model or its plan, or does not cover networks of this kind of run")
+		"this checker does not cover this format of model or plan, or networks of this kind of run")
 	pass(len(allowed) == 0, "this checker does not recompute the theorem of the algorithm")
 	pass(p.get("bounds_from_data") != false || p.get("draft_away") != nil,
 		map[bool]string{true: "ranges were taken from the data, so the guarantee does not hold",
@@ -178,11 +178,11 @@ func covered(m, p node) []node {
 		usesLoss(p) && !network && origin != "proved" && origin != "derived by interval arithmetic",
 		"the constants of its loss are neither proved nor derived")
 	pass(moments(p) && p.get("problem.label_bound") != 1.,
-		"its labels may be outside of -1 to 1, the range in section 11 of docs/theory.md")
+		"its labels may be outside [-1, 1]; section 11 of docs/theory.md needs labels inside")
 	pass(len(releases) == 0 || !alone(p) && !(steps >= 1 && steps <= 1e7) ||
 		!alone(p) && (!moments(p) && p.get("schedule.step_size") == 0. || p.get("schedule.burn_in") != nil ||
 			p.get("schedule.update") != nil && !network),
-		"its steps are unequal, the number of steps is not between 1 and 10^7, or only some iterates are averaged")
+		"this checker needs 1 to 10^7 equal steps, and no average of only some iterates")
 	for _, r := range releases {
 		pass(!slices.Contains(allowed, r.text("certificate.theorem")) ||
 			(r.get("noise") == nil) != (r.text("certificate.theorem") == "pair-choice"),
@@ -197,8 +197,7 @@ func chosen(releases []node) (pairs float64) {
 		if r.text("certificate.theorem") == "pair-choice" {
 			count := r.num("event.count")
 			refuse(pairs > 0 || i == 0 || i == len(releases)-1 || count < 1 || count > 8 || count != math.Trunc(count),
-				"a plan may choose pairs of columns only once; it must choose 1 to 8 pairs, after one release with "+
-					"noise and before another")
+				"a plan may choose pairs of columns only once, 1 to 8 of them, between two noisy releases")
 			pairs = count
 		}
 	}
@@ -263,7 +262,7 @@ func spent(p, pr, r node, squares, pure *big.Float) (*big.Float, *big.Float) {
 	e, sensitivity := r.at("event"), r.num("certificate.sensitivity")
 	// sections 6.3 and 11.22: a choice is mu-GDP for the mu of half of its epsilon
 	if r.text("certificate.theorem") == "pair-choice" {
-		same("the sensitivity and the kind of event of a choice", []any{sensitivity, e.get("kind")},
+		same("the sensitivity or the event kind of a choice", []any{sensitivity, e.get("kind")},
 			[]any{2 * max(1, r.num("certificate.numbers.levels")), "bounded-range"})
 		mu := pureMu(e.num("epsilon") / 2)
 		return add(squares, mul(mul(mu, mu), real(e.num("count")))), pure
@@ -310,5 +309,5 @@ func compose(g, budget node, certified bool, squares, pure *big.Float) {
 	above("mu", g.num("mu"), mu, searched)
 	given := gaussianDelta(real(epsilon), mu)
 	refuse(given.Cmp(real(delta)) > 0 || gaussianDelta(real(epsilon, 1-searched), mu).Cmp(real(delta)) <= 0,
-		"at epsilon %v the noise gives delta = %.9g, but the file states %v", epsilon, given, delta)
+		"at epsilon %v, the noise gives delta = %.9g, but the file states delta = %v", epsilon, given, delta)
 }

@@ -64,7 +64,7 @@ func ofNumbers(theorem, law string, x, pr node) *big.Float {
 	default:
 		return nil
 	}
-	same("the norm of the sensitivity and of the noise", x.get("manhattan"), law == "Laplace")
+	same("the norm of sensitivity and noise", x.get("manhattan"), law == "Laplace")
 	if theorem != "pair-batches" {
 		rho = real(2, x.num("error"))
 	}
@@ -81,7 +81,7 @@ func stream(x, pr node) *big.Float {
 	reservoir, classes := x.get("reservoir") == true, x.get("per_class") == true
 	refuse(x.get("reservoir") != reservoir || x.get("per_class") != classes || (reservoir || classes) && buffer < 2 ||
 		reservoir && classes || m < 1 || first < 1 || n < first+m,
-		"the numbers of a stream contradict each other (buffer %v, batches of %v)", x.get("buffer"), x.get("batch"))
+		"the numbers of the stream do not fit together (buffer %v, batches of %v)", x.get("buffer"), x.get("batch"))
 	pass(n > 1e6, "the stream is longer than 10^6 records")
 	enough("an update", x.num("roundoff"), pr.num("constants.lipschitz"))
 	if classes {
@@ -123,7 +123,7 @@ func stream(x, pr node) *big.Float {
 // Each step increases the distance of two states, which is at most D, by at most s, and contracts
 // it by c.
 func hidden(r node, s, c, diameter *big.Float, steps int) *big.Float {
-	refuse(c.Cmp(real(1)) > 0, "a step with hidden iterates multiplies distances by %v, want at most 1", c)
+	refuse(c.Cmp(real(1)) > 0, "a hidden step multiplies the distance of two states by %v; want at most 1", c)
 	for key, number := range map[string]*big.Float{"gap": s, "contraction": c, "diameter": diameter} {
 		above("the event's "+key, r.num("event."+key), number, rounding)
 	}
@@ -218,16 +218,16 @@ func claims(m, p node, releases []node) {
 				"the release %q and the figures do not have the same number of classifiers", r.text("name"))
 		}
 		if n := r.get("certificate.numbers.records"); n != nil {
-			same("the number of evaluated records or persons and whether they are public",
+			same("the number of evaluated records or persons, or whether they are public",
 				[]any{m.get("figures.records"), m.get("figures.unit"), m.get("public")},
 				[]any{n, map[string]any{"one person": "person"}[g.text("unit")], false})
 		}
-		same("the numbers of clusters or dimensions in two releases", []any{x.get("clusters"), x.get("dim")},
+		same("the clusters or dimensions of two releases", []any{x.get("clusters"), x.get("dim")},
 			[]any{r.get("certificate.numbers.clusters"), r.get("certificate.numbers.dim")})
 	}
 	for name, row := range measured {
 		refuse(m.get("figures."+fmt.Sprint(row[2])) != nil && !slices.Contains(names, name),
-			"the file states the figure %v, but has no release for it (%s)", row[2], name)
+			"the file states the figure %v, but not the release that it comes from (%s)", row[2], name)
 	}
 	what := map[string]string{
 		"k-means": fmt.Sprintf("numbers and sums of the records of %v clusters, %d times", x.get("clusters"),
@@ -237,7 +237,7 @@ func claims(m, p node, releases []node) {
 	}[algorithm]
 	if what == "" && strings.HasPrefix(algorithm, "on") {
 		what = fmt.Sprintf("every iterate of pairwise online descent, up to %v of them", releases[0].get("event.count"))
-		same("the task, the schedule and the number of weights of a stream",
+		same("the stream's task, schedule or number of weights",
 			[]any{m.get("task"), p.get("schedule.steps"), p.get("schedule.burn_in"), float64(len(m.list("weights"))),
 				p.get("problem.max_rows_per_person")},
 			[]any{map[string]any{"score": "auc", "metric": "metric"}[p.text("problem.loss.form")],
@@ -247,13 +247,13 @@ func claims(m, p node, releases []node) {
 			x.get("epochs"))
 	}
 	refuse(relation == "", "no theorem covers a run of %s that protects %v", algorithm, g.get("unit"))
-	same("whether the plan has the entry problem and a valid number of releases",
+	same("the problem of the plan and its number of releases",
 		[]any{p.get("problem") != nil, len(releases) == 1 || algorithm == "k-means" || algorithm == "evaluation"},
 		[]any{strings.HasPrefix(algorithm, "on"), true})
-	same("the words of the guarantee and of the releases",
+	same("the words of the guarantee (relation, releases, claim of a paper)",
 		[]any{g.get("relation"), strings.TrimSuffix(g.text("released"), "; this model is the average of the iterates"),
 			g.get("paper_claim")}, []any{relation, what + ", with " + law + " noise", nil})
-	refuse(algorithm == "tuples" && kappa != "1", "a record must be in one tuple of an epoch, but is in %v", kappa)
+	refuse(algorithm == "tuples" && kappa != "1", "a record must be in one tuple of an epoch, not in %v", kappa)
 	figures := map[string]any{
 		"algorithm": algorithm, "mode": p.get("mode"), "clusters": x.get("clusters"), "dimensions": x.get("dim"),
 		"rounds": float64(len(releases)), "kappa": x.get("group"), "batch": x.get("batch"),
@@ -317,7 +317,7 @@ func released(p node, releases []node) string {
 // statement returns the verdict Verified with what was proved.
 func statement(m, p, pr, r node) Verdict {
 	g, what, units, kernel := m.at("guarantee"), "this model was",
-		"that the number of units and the bounds of their features are as stated here, and not taken from the data", ""
+		"that the stated number of units and feature bounds are true, and not taken from the data", ""
 	sections := map[string]string{"convergent-descent": "3.9", "dpgdsc": "3.4 and 3.6", "dpgdc": "3.5 and 3.6",
 		"gradient-perturbation": "3.7", "dpgdc2": "3.7", "moments": "11.7", "moment-metric": "11.13",
 		"moments-descent": "7.14"}[p.text("algorithm")] + map[bool]string{true: " with 3.11"}[ofNetwork(m, p).value != nil]
@@ -327,8 +327,8 @@ func statement(m, p, pr, r node) Verdict {
 			"evaluation": "these figures were"}[p.text("algorithm")], what)
 	} else {
 		kernel = fmt.Sprintf(" (kernel %s)", pr.text("method"))
-		units = fmt.Sprintf("that there were n = %v units with feature norms up to %v and label sizes up to %v, and "+
-			"that these bounds were not taken from the data%s", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound"),
+		units = fmt.Sprintf("that the n = %v units had feature norms of at most %v and label sizes of at most %v, "+
+			"and that these bounds do not come from the data%s", pr.num("records"), pr.get("norm_bound"), pr.get("label_bound"),
 			map[bool]string{true: ", and that the network processes each record by itself"}[ofNetwork(m, p).value != nil])
 	}
 	sections += map[bool]string{true: " for persons (3.10, 11.14)"}[!alone(p) &&
@@ -341,14 +341,14 @@ func statement(m, p, pr, r node) Verdict {
 	return Verdict{
 		Verdict: Verified, Unit: g.text("unit"), Epsilon: g.num("epsilon"), Delta: p.num("budget.delta"),
 		Statement: fmt.Sprintf("%s released with noise; docs/theory.md section %s proves (%s, %v)-differential "+
-			"privacy for %s (%s), if the bounds, n and the execution are as stated",
+			"privacy for %s (%s), if the bounds, n and the run are as stated",
 			what, sections, epsilon, p.get("budget.delta"), g.text("unit"), g.text("relation")),
 		Unknown: []string{
 			units,
-			fmt.Sprintf("that the program followed its plan, released nothing else and kept to the stated rounding "+
-				"errors%s", kernel),
-			"that the noise was drawn exactly and kept secret, and that this run made the weights",
-			"how much privacy budget other runs spent on the same people; the ledger has the total",
+			fmt.Sprintf("that the program followed its plan and released nothing else, and that its rounding "+
+				"errors are as stated%s", kernel),
+			"that the weights come from this run, and that its noise was exact and secret",
+			"what budget other runs on the same people spent; the ledger has the total",
 		},
 	}
 }

@@ -44,7 +44,7 @@ type part struct{ size, radius float64 }
 // "A by intervals").
 func parts(n node, norm float64) (all []part, reach float64) {
 	kind, _ := n.get("kind").(string)
-	same("the kind of a network and its fields hidden, parts and layers",
+	same("the kind of the network or its fields (hidden, parts, layers)",
 		[]any{kind > "", strings.EqualFold(kind, "mlp"), n.get("hidden") != nil, n.get("parts") == nil,
 			n.get("layers") != nil}, []any{true, kind == "mlp", kind == "mlp", kind == "mlp", kind == "layers"})
 	if kind != "mlp" {
@@ -94,7 +94,7 @@ func networkConstants(m, n, pr node) {
 		of = m.text("loss.formula") + map[bool]string{true: fmt.Sprintf(", m = %v", margin)}[stated] + ", " + of
 	}
 	words := strings.Replace(pr.text("loss.definition"), "log(1 + exp(-u))", "log1p(exp(-u))", 1)
-	same("the loss of a network, its parameters, the comparison of outputs and the clipping norm of Jacobians",
+	same("the loss of a network, its parameters, how outputs are compared, and the clipping norm of Jacobians",
 		[]any{strings.HasPrefix(words, of+", f = "), strings.HasSuffix(words, ", Jacobians clipped to "+n.text("clip")),
 			m.get("loss") == nil, stated, len(params)},
 		[]any{true, true, how == "contrastive", kind == "square" || kind == "hinge", map[bool]int{true: 1}[stated]})

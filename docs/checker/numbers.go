@@ -110,7 +110,7 @@ func spreadAtMost(bound, largest float64, h func(float64) float64, middle, width
 // (section 6.3).
 func pureMu(epsilon float64) *big.Float {
 	refuse(!(epsilon > 0), "a choice has epsilon %v", 2*epsilon)
-	pass(epsilon > 15, "the epsilon %v of a choice is beyond the range of this checker", 2*epsilon)
+	pass(epsilon > 15, "this checker cannot handle a choice with epsilon %v", 2*epsilon)
 	half := math.Sqrt2 * math.Erfinv(math.Tanh(epsilon/2))
 	x, slope := real(half), math.Exp(-half*half/2)/math.Sqrt(2*math.Pi)
 	for range 8 { // each iteration has at most 1e-9 of the error of the one before

@@ -72,7 +72,8 @@ func constants(p node) {
 			return b * b / (1 + math.Exp(-b*b*x)) * (1 + 1e-14)
 		}
 		refuse(!spreadAtMost(limit*(1-1e-15), 4*R*R*r*(1+1e-15), h, [3]float64{0, 0, math.Pi / 4},
-			[3]float64{1.5708, 1.5708, 0.7854}, 0), "Dg = %v is not proved by docs/theory.md section 2.4", dg)
+			[3]float64{1.5708, 1.5708, 0.7854}, 0), "docs/theory.md section 2.4 does not prove the pair diameter "+
+			"Dg = %v", dg)
 	} else {
 		above("Dg", dg, spread, part)
 	}
@@ -138,7 +139,7 @@ func certificate(p, pr, r node) *big.Float {
 		length := add(real(radius), mul(eta, add(real(pr.num("constants.lipschitz")), mul(alpha, real(radius)))))
 		least := add(mul(eta, real(pr.num("mean_error"))), mul(real(6*0x1p-53), length))
 		refuse(real(rho).Cmp(least) < 0,
-			"the stated rounding error %v of an update is too small for its arithmetic", rho)
+			"the stated rounding error %v of an update is too small", rho)
 		shrink, stretch := sub(real(1), mul(eta, alpha)), sub(mul(eta, add(L, alpha)), real(1))
 		c := larger(larger(shrink, neg(shrink)), larger(stretch, neg(stretch)))
 		move, delta, sum, diameter := add(mul(mul(grouped(pr)[0], real(pr.num("constants.pair_diameter"))), eta),
@@ -188,8 +189,8 @@ func certificate(p, pr, r node) *big.Float {
 
 // enough refuses a rounding error that is less than one rounding of a number as large as size (section 4.1).
 func enough(what string, stated, size float64) {
-	refuse(stated < 0x1p-53*size*(1-1e-9), "the stated rounding error of %s is %v, but a single rounding can "+
-		"already be larger", what, stated)
+	refuse(stated < 0x1p-53*size*(1-1e-9), "the stated rounding error of %s is %v, which is less than one rounding "+
+		"can be", what, stated)
 }
 
 // weights refuses weights that a run gives with a probability below 1e-12 (section 12.7). It also refuses weights in
@@ -219,7 +220,7 @@ func weights(m, p, pr, r node) {
 	if m.get("report.noise_to_radius") != nil && !moments(p) {
 		above("the noise in the weights", m.num("report.noise_to_radius")*(1+1e-9), real(usual/radius), rounding)
 	}
-	above("the largest norm of the weights of such a run (exceeded with probability below 1e-12)", most*(1+1e-6),
+	above("the largest norm of the weights (a run exceeds it with probability below 1e-12)", most*(1+1e-6),
 		real(min(length, 1e300)), math.MaxFloat64)
 }
 

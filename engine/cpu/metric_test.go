@@ -93,7 +93,7 @@ func TestMetricChecksArguments(t *testing.T) {
 		"short w":          {dst, w[:d], engine.AllPairs{N: n}, "lengths"},
 		"outside the ball": {dst, outside, engine.AllPairs{N: n}, "Radius"},
 		"other N":          {dst, w, engine.AllPairs{N: n + 1}, "AllPairs.N"},
-		"T too large":      {dst, w, engine.PrefixPairs{T: n}, "T = 20"},
+		"T too large":      {dst, w, engine.PrefixPairs{T: n}, "T is 20"},
 		"bad current":      {dst, w, engine.PrefixPairs{T: 1, Order: bad}, "Order[1]"},
 		"bad entry":        {dst, w, engine.PrefixPairs{T: 3, Order: bad}, "Order has an entry"},
 		"other pairs":      {dst, w, otherPairs{engine.AllPairs{N: n}}, "not supported"},

@@ -39,11 +39,11 @@ const (
 // planOwn returns the kernel for a valid problem with any loss.
 func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	if b.Method == NearLinear || b.Method == Sorted {
-		return nil, fmt.Errorf("%w: loss %q is not a function of scores, so its pairs are summed one by one; use "+
-			"Auto or Direct", engine.ErrUnsupported, p.Loss.Name())
+		return nil, fmt.Errorf("%w: loss %q is not a function of scores, so only the methods Auto and Direct can "+
+			"sum it", engine.ErrUnsupported, p.Loss.Name())
 	}
 	if p.ByPerson() {
-		return nil, fmt.Errorf("%w: records of persons need a loss of scores or of a metric; loss %q is neither",
+		return nil, fmt.Errorf("%w: persons need a loss of scores or of a metric; loss %q is neither",
 			engine.ErrUnsupported, p.Loss.Name())
 	}
 	if b.Float32 {
@@ -58,12 +58,12 @@ func (b Backend) planOwn(p engine.Problem) (engine.Kernel, error) {
 	}
 	enforced := c.Origin == engine.Clipped || c.Origin == engine.ClippedTerms
 	if enforced && c.PairDiameter < 2*c.Lipschitz*(1-0x1p-40) {
-		return nil, fmt.Errorf("cpu: loss %q states Dg = %g, but clipping to norm G = %g proves only 2 G; state Dg "+
-			"= 2 G", p.Loss.Name(), c.PairDiameter, c.Lipschitz)
+		return nil, fmt.Errorf("cpu: loss %q states the pair diameter Dg = %g, but clipping to norm G = %g gives 2 "+
+			"G; state Dg = 2 G", p.Loss.Name(), c.PairDiameter, c.Lipschitz)
 	}
 	if !math.IsInf(c.Smoothness, 1) {
-		return nil, fmt.Errorf("%w: loss %q states L = %g, want +Inf; use an algorithm that adds noise to every "+
-			"gradient", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
+		return nil, fmt.Errorf("%w: loss %q has the smoothness L = %g; set L to +Inf, and use an algorithm with "+
+			"noise in every gradient", engine.ErrUnsupported, p.Loss.Name(), c.Smoothness)
 	}
 	length := p.Loss.ParamDim(p.D)
 	if length < 1 {

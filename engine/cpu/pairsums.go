@@ -86,7 +86,7 @@ func (b Backend) PlanEmbedded(p EmbeddedPairs) (*EmbeddedKernel, error) {
 		k.slopes = set.LogisticSlopes
 	}
 	if !(k.coefficientError() < 0x1p-20*k.bounds.Slope()) {
-		return nil, fmt.Errorf("%w: the rounding errors of loss %q over margins up to %.3g are not small",
+		return nil, fmt.Errorf("%w: the rounding errors of loss %q are too large for margins up to %.3g",
 			engine.ErrUnsupported, p.Of.Name(), k.margin())
 	}
 	return k, nil
@@ -195,7 +195,7 @@ type pairScratch struct {
 func (k *EmbeddedKernel) BindEmbedded(r *engine.Records) (*EmbeddedSums, error) {
 	if r.Units() != k.N || r.ByPerson() != (k.PersonRows > 0) || r.Len() > k.rows ||
 		r.Bounds().LabelAbs != k.Bounds.LabelAbs {
-		return nil, fmt.Errorf("cpu: BindEmbedded: the records do not fit sums that were planned for %d records", k.N)
+		return nil, fmt.Errorf("cpu: BindEmbedded: the records do not match the plan for %d records", k.N)
 	}
 	n := r.Len()
 	blocks := (n + metricRows - 1) / metricRows

@@ -22,7 +22,7 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, err
 	}
 	if len(p.Groups) > 0 {
-		return nil, fmt.Errorf("%w: one kernel cannot compute query groups; wrap the backend in engine.Grouped",
+		return nil, fmt.Errorf("%w: this backend does not support query groups; wrap it in engine.Grouped",
 			engine.ErrUnsupported)
 	}
 	if p.N >= math.MaxInt32 {
@@ -93,7 +93,7 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 		return nil, fmt.Errorf("%w: the problem allows %d labels, but NearLinear takes at most %d; set "+
 			"Problem.LabelValues or use Direct", engine.ErrUnsupported, p.LabelLimit(), maxClasses)
 	case b.Method == NearLinear && !expansion:
-		return nil, fmt.Errorf("%w: loss %q has no convergent expansion over margins up to %.3g; use Direct",
+		return nil, fmt.Errorf("%w: the expansion of loss %q does not converge for margins up to %.3g; use Direct",
 			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	case b.Method == NearLinear:
 		k.method = NearLinear
@@ -101,13 +101,13 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 		k.method = k.cheapest(expansion && k.fewLabels(), pieces && k.sortedError() < k.smallError())
 	}
 	if k.method == Sorted && k.team != nil {
-		return nil, fmt.Errorf("%w: loss %q needs all scores in one process; in a team, use a loss that is "+
-			"analytic, such as logistic or square",
+		return nil, fmt.Errorf("%w: a team cannot sum loss %q; in a team, use a loss that is analytic, such as "+
+			"logistic or square",
 			engine.ErrUnsupported, k.loss.Name())
 	}
 	k.planGrid()
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: the rounding errors of loss %q over margins up to %.3g are not small",
+		return nil, fmt.Errorf("%w: the rounding errors of loss %q are too large for margins up to %.3g",
 			engine.ErrUnsupported, k.loss.Name(), k.scores.Margin)
 	}
 	return k, nil
@@ -116,8 +116,7 @@ func (b Backend) planScore(p engine.Problem, set *kernels.Set) (engine.Kernel, e
 // refuseForPersons returns an error for problems and methods that cannot sum with weights.
 func (b Backend) refuseForPersons(p engine.Problem) error {
 	if p.ByPerson() && b.Float32 {
-		return fmt.Errorf("%w: pairs of persons cannot be computed in float32; leave out --precision, so that they "+
-			"are computed in float64", engine.ErrUnsupported)
+		return fmt.Errorf("%w: pairs of persons need float64; leave --precision out", engine.ErrUnsupported)
 	}
 	return nil
 }
@@ -125,8 +124,8 @@ func (b Backend) refuseForPersons(p engine.Problem) error {
 // planMetric returns the kernel for a valid problem with a MetricLoss.
 func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kernels.Set) (engine.Kernel, error) {
 	if b.Method == NearLinear {
-		return nil, fmt.Errorf("%w: loss %q is not a function of scores and has no near-linear method; use Auto or "+
-			"Direct", engine.ErrUnsupported, loss.Name())
+		return nil, fmt.Errorf("%w: loss %q does not use scores, so it has no near-linear method; use Auto or Direct",
+			engine.ErrUnsupported, loss.Name())
 	}
 	k := &metricKernel{problem: p, rows: p.MaxRows(), set: set, loss: loss, workers: b.workers(),
 		single: b.Float32, team: b.Team, partialFloats: 16 << 20, productFloats: 4 << 20}
@@ -158,7 +157,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss, set *kerne
 	}
 	k.planGrid()
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: the rounding errors of loss %q over margins up to %.3g are not small",
+		return nil, fmt.Errorf("%w: the rounding errors of loss %q are too large for margins up to %.3g",
 			engine.ErrUnsupported, loss.Name(), k.limits.Margin)
 	}
 	if k.single {
@@ -180,18 +179,18 @@ func each(f func(float64) float64) func([]float64) {
 func (k *metricKernel) planSingle(logistic bool) error {
 	b, m := k.problem.Bounds, k.limits
 	if !logistic {
-		return fmt.Errorf("%w: loss %q cannot be computed in float32 on the CPU; leave out --precision, so that it "+
-			"is computed in float64", engine.ErrUnsupported, k.loss.Name())
+		return fmt.Errorf("%w: loss %q cannot be computed in float32 on the CPU; leave out --precision to use float64",
+			engine.ErrUnsupported, k.loss.Name())
 	}
 	for _, v := range []float64{b.FeatureNorm, b.LabelAbs} {
 		if !(v >= 1/spread32 && v <= spread32) {
-			return fmt.Errorf("%w: features or labels of size %.3g cannot be used in float32; rescale them or use "+
+			return fmt.Errorf("%w: float32 cannot be used for features or labels of size %.3g; rescale them or use "+
 				"float64", engine.ErrUnsupported, v)
 		}
 	}
 	if m.Margin*(1+0x1p-10) > kernels.MaxLogisticMargin32 || !(k.relativeError() < 0x1p-8) {
-		return fmt.Errorf("%w: margins up to %.3g of %d features cannot be computed in float32; use a smaller "+
-			"radius or float64", engine.ErrUnsupported, m.Margin, k.problem.D)
+		return fmt.Errorf("%w: float32 is too inexact here (margins up to %.3g, %d features); use a smaller radius "+
+			"or float64", engine.ErrUnsupported, m.Margin, k.problem.D)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 		return nil, err
 	}
 	if k.team != nil {
-		return nil, fmt.Errorf("%w: scores of a network cannot be computed in a team; train in one process",
+		return nil, fmt.Errorf("%w: a team of processes cannot compute scores of a network; train in one process",
 			engine.ErrUnsupported)
 	}
 	e := k.bind(matrix{set: k.set, d: 1}, r)

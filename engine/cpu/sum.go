@@ -62,7 +62,7 @@ func (e *evaluator) classify(ctx context.Context) error {
 			return err
 		}
 		if values = unique(nil, all); len(values) > limit {
-			return fmt.Errorf("cpu: Bind: the shards have more than the %d different labels of Problem.LabelValues", limit)
+			return fmt.Errorf("cpu: Bind: the shards have more than %d different labels (Problem.LabelValues)", limit)
 		}
 	}
 	e.class = make([]uint8, len(e.y))

@@ -51,7 +51,7 @@ func (a Auto) Choose(p engine.Problem) (k engine.Kernel, device, why string, err
 func (a Auto) faster(p engine.Problem, onCPU engine.Kernel) (k engine.Kernel, why string) {
 	name := a.GPU.Device.Info().Name
 	if _, ok := p.Loss.(engine.Logistic); !ok || len(p.Groups) > 0 {
-		return nil, name + " has measured times only for the logistic loss over pairs of all records"
+		return nil, name + " was measured only for the logistic loss without query groups"
 	}
 	k, err := a.GPU.plan(p)
 	if err != nil {
@@ -71,7 +71,7 @@ func (a Auto) faster(p engine.Problem, onCPU engine.Kernel) (k engine.Kernel, wh
 			cpu *= b.Pace(p)
 		}
 	}
-	why = fmt.Sprintf("at n = %d and d = %d, %s takes %.3g s (from measured times), the CPU %.3g s", p.N, p.D,
+	why = fmt.Sprintf("at n = %d and d = %d, %s takes about %.3g s (by measurements), and the CPU %.3g s", p.N, p.D,
 		name, gpu, cpu)
 	if gpu >= cpu {
 		return nil, why

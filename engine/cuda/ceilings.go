@@ -28,7 +28,7 @@ type Ceilings struct {
 
 // String returns all numbers in one line.
 func (m Ceilings) String() string {
-	graph := "sums are replayed as a CUDA graph"
+	graph := "sums run as a CUDA graph"
 	if m.NoGraph != "" {
 		graph = "no CUDA graph: " + m.NoGraph
 	}

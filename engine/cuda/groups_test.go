@@ -352,7 +352,7 @@ func TestAutoPlansGroupsOnCPU(t *testing.T) {
 	}
 	p.Groups = []int{40, 60}
 	k, device, why, err := a.Choose(p)
-	if err != nil || device != "cpu" || !strings.Contains(why, "all records") || !strings.HasSuffix(k.Method(), "within 2 groups") {
+	if err != nil || device != "cpu" || !strings.Contains(why, "without query groups") || !strings.HasSuffix(k.Method(), "within 2 groups") {
 		t.Errorf("groups on %s, %s: %v", device, why, err)
 	}
 }

@@ -61,7 +61,7 @@ func OpenNamed(key string) (*Device, error) {
 		}
 		known = append(known, "cuda:"+g.Key)
 	}
-	return nil, fmt.Errorf("cuda: no GPU has the name %q; plans accept %s, or cuda:N for a GPU of this machine", key,
+	return nil, fmt.Errorf("cuda: GPU %q is unknown; a plan accepts %s, or cuda:N for a GPU of this machine", key,
 		strings.Join(known, ", "))
 }
 

@@ -100,8 +100,8 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 	net, ok := denseOf(p.Network)
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("%w: network %s cannot be computed on a GPU, which takes only dense layers and "+
-			"activations (such as --model mlp)", engine.ErrUnsupported,
+		return nil, fmt.Errorf("%w: network %s cannot run on a GPU; a GPU takes only dense layers and activations "+
+			"(such as --model mlp)", engine.ErrUnsupported,
 			p.Network.Name())
 	case b.Team != nil:
 		return nil, fmt.Errorf("%w: the GPUs of a team cannot compute networks; train without a team", engine.ErrUnsupported)
@@ -109,23 +109,24 @@ func (b Backend) planNetwork(p embedding.RowsProblem) (*networkKernel, error) {
 		return nil, fmt.Errorf("%w: there may be %d rows, but a GPU takes fewer than %d", engine.ErrUnsupported,
 			p.Rows, maxRecords)
 	case !(net.largest(p.Norm) <= mostNetwork):
-		return nil, fmt.Errorf("%w: numbers up to %.3g of network %s are too large for float32 on a GPU",
+		return nil, fmt.Errorf("%w: values up to %.3g in network %s are too large for a GPU, which uses float32",
 			engine.ErrUnsupported, net.largest(p.Norm), net.name)
 	}
 	k := &networkKernel{dense: net, backend: b, rows: p.Rows}
 	for _, l := range k.layers {
 		if l.Rows >= widestNetwork || l.Cols >= widestNetwork {
-			return nil, fmt.Errorf("%w: layer %s of %d x %d is too large for a GPU, which takes at most %d x %d",
+			return nil, fmt.Errorf("%w: layer %s has size %d x %d, but a GPU takes at most %d x %d",
 				engine.ErrUnsupported, l.Name, l.Rows, l.Cols, widestNetwork-1, widestNetwork-1)
 		}
 	}
 	_, e := math.Frexp(1.01 * p.Most) // at most 2^e
 	if k.unit = math.Ldexp(1, e-62); !(k.unit > 0x1p-500 && k.unit < 0x1p500) {
-		return nil, fmt.Errorf("%w: a GPU cannot sum gradients of size %.3g of a network", engine.ErrUnsupported, p.Most)
+		return nil, fmt.Errorf("%w: the network has gradients of size %.3g, which a GPU cannot sum",
+			engine.ErrUnsupported, p.Most)
 	}
 	if need, have := k.bytes(), b.memory(); need > have {
-		return nil, fmt.Errorf("%w: %d rows and the numbers that %s computes for them need %.1f GiB, but %s has "+
-			"only %.1f", engine.ErrUnsupported, p.Rows, net.name, gib(need), b.Name(), gib(have))
+		return nil, fmt.Errorf("%w: %d rows of network %s need %.1f GiB, but %s has only %.1f", engine.ErrUnsupported, p.Rows,
+			net.name, gib(need), b.Name(), gib(have))
 	}
 	return k, nil
 }

@@ -56,7 +56,8 @@ func (d *Device) CompareNetworks(ctx context.Context) (text string, err error) {
 		apart, size = math.Hypot(apart, sums[1][k]-v), math.Hypot(size, v)
 	}
 	if !(apart <= most*size) {
-		return "", fmt.Errorf("cuda: the sums of networks differ from the CPU's by %.2g (relative), more than %g",
+		return "", fmt.Errorf("cuda: the sums of networks differ from the CPU's sums; relative difference %.2g, "+
+			"limit %g",
 			apart/size, float64(most))
 	}
 	return fmt.Sprintf("the gradient sums of networks agree with the CPU's sums; the relative difference is %.1g",

@@ -59,7 +59,8 @@ func (s *pairSums) Sum(ctx context.Context, dst, w []float64, pairs []int32, cli
 	}
 	for _, v := range w {
 		if !(math.Abs(v) <= largestWeight) {
-			return fmt.Errorf("cuda: Sum: an entry of W is %v, but its size must be at most %g", v, float64(largestWeight))
+			return fmt.Errorf("cuda: Sum: an entry of W is %v, but its absolute value must be at most %g", v,
+				float64(largestWeight))
 		}
 	}
 	for _, i := range pairs {

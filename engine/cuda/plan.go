@@ -35,13 +35,13 @@ func (b Backend) plan(p engine.Problem) (engine.Kernel, error) {
 	}
 	if loss, ok := p.Loss.(engine.MetricLoss); ok {
 		if len(p.Groups) > 0 {
-			return nil, fmt.Errorf("%w: one kernel on a GPU cannot compute query groups with loss %q",
+			return nil, fmt.Errorf("%w: a GPU kernel cannot compute query groups with loss %q",
 				engine.ErrUnsupported, loss.Name())
 		}
 		return b.planMetric(p, loss)
 	}
 	if len(p.Groups) > 0 && p.ByPerson() {
-		return nil, fmt.Errorf("%w: one kernel on a GPU cannot compute persons within query groups", engine.ErrUnsupported)
+		return nil, fmt.Errorf("%w: a GPU kernel cannot compute persons within query groups", engine.ErrUnsupported)
 	}
 	k := &kernel{backend: b, problem: p, mostPrompt: promptNumbers}
 	var err error
@@ -115,8 +115,8 @@ func (k *kernel) planPairs() error {
 	exponent := math.Ceil(math.Log2(s.Slope * s.LabelSpan * (1 + 0x1p-20)))
 	for _, v := range []float64{s.Score, s.LabelSpan, math.Exp2(exponent)} {
 		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
-			return fmt.Errorf("%w: scores, labels or gradients of size %.3g do not fit float32 on a GPU; rescale "+
-				"the features or labels", engine.ErrUnsupported, v)
+			return fmt.Errorf("%w: a value of size %.3g does not fit float32 on a GPU; rescale the features or labels",
+				engine.ErrUnsupported, v)
 		}
 	}
 	k.unit, k.slopeError, k.instructions = math.Exp2(exponent), code.absError, len(code.lines)
@@ -125,7 +125,8 @@ func (k *kernel) planPairs() error {
 		return err
 	}
 	if !(max(-lo, hi)*s.LabelSpan*(1+0x1p-21) <= k.unit) { // pair_tiles relies on it
-		return fmt.Errorf("cuda: the range [%g, %g] of phi' exceeds the bound %g of loss %q", lo, hi, s.Slope, k.loss.Name())
+		return fmt.Errorf("cuda: the computed slope lies in [%g, %g], beyond the bound %g of loss %q", lo, hi,
+			s.Slope, k.loss.Name())
 	}
 	k.ptx, err = splice(kernels.PTX(k.splicedName()), code, s.Margin, lo, hi)
 	return err
@@ -142,12 +143,12 @@ func (k *kernel) planNearLinear() error {
 	loss, ok := k.loss.(engine.AnalyticLoss)
 	// without smoothness a sum must be a sum of terms of pairs (engine.QueryBounds.Sum), and a sum of interpolants is not
 	if !ok || !k.scores.Smooth() {
-		return fmt.Errorf("%w: loss %q is not analytic, or no bound of the error of its slope is proved; use Direct",
+		return fmt.Errorf("%w: loss %q is not analytic, or its slope has no proved error bound; use Direct",
 			engine.ErrUnsupported, k.loss.Name())
 	}
 	if k.problem.LabelLimit() > maxClasses {
-		return fmt.Errorf("%w: the problem allows %d labels, but NearLinear takes at most %d; set "+
-			"Problem.LabelValues or use Direct", engine.ErrUnsupported, k.problem.LabelLimit(), maxClasses)
+		return fmt.Errorf("%w: there may be %d labels, but NearLinear takes at most %d; set Problem.LabelValues or "+
+			"use Direct", engine.ErrUnsupported, k.problem.LabelLimit(), maxClasses)
 	}
 	size, q := loss.StripBound(k.scores.Margin, 0), k.problem.LabelLimit()
 	if size < math.MaxFloat64 {
@@ -157,7 +158,7 @@ func (k *kernel) planNearLinear() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: loss %q has no expansion in at most %d terms for margins up to %.3g; use Direct",
+	return fmt.Errorf("%w: the expansion of loss %q needs more than %d terms for margins up to %.3g; use Direct",
 		engine.ErrUnsupported, k.loss.Name(), maxTerms, k.scores.Margin)
 }
 
@@ -177,8 +178,8 @@ func (k *kernel) planPersons() error {
 // planTeam returns an error for sums that a team cannot share: sums within query groups that are all near-linear.
 func (k *kernel) planTeam() error {
 	if k.backend.Team != nil && len(k.problem.Groups) > 0 && !k.direct {
-		return fmt.Errorf("%w: a team of GPUs cannot share the sums of loss %q within query groups; use moments or "+
-			"one process",
+		return fmt.Errorf("%w: a team of GPUs does not support loss %q within query groups; use moments or one "+
+			"process",
 			engine.ErrUnsupported, k.loss.Name())
 	}
 	return nil

@@ -37,8 +37,8 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 	k.features, k.products = powerAbove(R), powerAbove(R*r)
 	for _, v := range []float64{R, p.Bounds.LabelAbs, m.Distance, m.Slope, k.unit} {
 		if !(v > math.Exp2(-spread) && v < math.Exp2(spread)) {
-			return nil, fmt.Errorf("%w: features, labels, distances or gradients of size %.3g do not fit float32 "+
-				"on a GPU; rescale the features or labels", engine.ErrUnsupported, v)
+			return nil, fmt.Errorf("%w: a value of size %.3g does not fit float32 on a GPU; rescale the features "+
+				"or labels", engine.ErrUnsupported, v)
 		}
 	}
 	if k.tiles, err = splice(kernels.PTX(k.file), code, m.Margin, -m.Slope, m.Slope); err != nil {
@@ -53,7 +53,7 @@ func (b Backend) planMetric(p engine.Problem, loss engine.MetricLoss) (engine.Ke
 		return nil, err
 	}
 	if !k.usable() {
-		return nil, fmt.Errorf("%w: the rounding errors of loss %q on a GPU are too large for margins up to %.3g",
+		return nil, fmt.Errorf("%w: loss %q has too large rounding errors on a GPU for margins up to %.3g",
 			engine.ErrUnsupported, loss.Name(), m.Margin)
 	}
 	return k, nil

@@ -45,8 +45,8 @@ func slopeOf(loss engine.Loss, margin, slopeErr float64) (slope, error) {
 	lines, registers, masks := e.PTX("%phi_in", "%phi_out")
 	bound := e.PTXRoundoff(autodiff.Interval{Lo: -margin, Hi: margin})
 	if math.IsInf(bound, 0) || len(lines) > maxLines {
-		return slope{}, fmt.Errorf("%w: the slope of loss %q has no proved error bound on a GPU for margins up to "+
-			"%.3g; use the CPU (--device cpu)", engine.ErrUnsupported, loss.Name(), margin)
+		return slope{}, fmt.Errorf("%w: no error bound is proved for loss %q on a GPU (margins up to %.3g); use "+
+			"the CPU (--device cpu)", engine.ErrUnsupported, loss.Name(), margin)
 	}
 	return slope{lines: lines, registers: registers, masks: masks, absError: bound + slopeErr}, nil
 }
@@ -97,7 +97,8 @@ func clampsOf(margin, lo, hi float64) (clamps, error) {
 	}
 	if !(c.reach > 0 && c.least <= c.most) || math.IsInf(float64(c.reach), 0) || math.IsInf(float64(c.least), 0) ||
 		math.IsInf(float64(c.most), 0) {
-		return c, fmt.Errorf("cuda: float32 cannot represent the bounds of phi' (%v to %v) or of its argument (%v)",
+		return c, fmt.Errorf("cuda: the slope of the loss (%v to %v) or the margin (%v) is outside the range of "+
+			"float32",
 			lo, hi, margin)
 	}
 	return c, nil
@@ -123,7 +124,7 @@ func splice(ptx string, code slope, margin, lo, hi float64) (string, error) {
 		names := strings.Fields(strings.TrimRight(line[at+len(kernels.PhiMarker):], "; \t\n"))
 		if len(names) != 2 && len(names) != 5 || slices.ContainsFunc(names,
 			func(n string) bool { return !register.MatchString(n) }) {
-			return "", fmt.Errorf("cuda: the marker %q does not name two registers or five", strings.TrimSpace(line))
+			return "", fmt.Errorf("cuda: the marker %q must name two or five registers", strings.TrimSpace(line))
 		}
 		found++
 		if len(names) == 2 {

@@ -46,7 +46,7 @@ func OpenAuto(ctx context.Context, times Kept) (d *Device, models Models, why st
 			why, _, _ = strings.Cut(fmt.Sprintf("%s cannot be measured: %v", d.Info().Name, err), "\n")
 		}
 	} else if len(models) == 0 {
-		why = d.Info().Name + " has no measurement in this version; to use it, give " +
+		why = d.Info().Name + " was not measured for this version; to use this GPU, give " +
 			"--device cuda:0"
 	}
 	if why != "" {
@@ -117,7 +117,7 @@ func (d *Device) tune(ctx context.Context, method Method, sizes [][2]int) (TimeM
 	}
 	m, ok := fit(works, seconds)
 	if !ok {
-		return m, fmt.Errorf("cuda: no time model fits the times of %s, %.3g s", k.Method(), seconds)
+		return m, fmt.Errorf("cuda: no time model fits the measured times of %s: %.3g s", k.Method(), seconds)
 	}
 	_, m.Method = k.work()
 	m.GPU, m.Programs = d.Info().Name, map[string]string{}

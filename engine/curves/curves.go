@@ -210,14 +210,14 @@ func Check(e *dataset.Encoder, noise []float64) error {
 		want += k * (k + 1) / 2
 	}
 	if len(noise) != want {
-		return errors.New("the noise of its curves has too few or too many entries")
+		return errors.New("the noise of its curves has the wrong number of entries")
 	}
 	at := 0
 	for _, k := range e.Blocks() {
 		for i := range k {
 			for j := range i + 1 {
 				if v := noise[at]; math.IsNaN(v) || math.IsInf(v, 0) || i == j && v < 0 {
-					return errors.New("the noise of its curves has an entry that cannot be a variance or covariance")
+					return errors.New("an entry of the noise of its curves is not a variance or covariance")
 				}
 				at++
 			}

@@ -34,7 +34,7 @@ func (t *table) readCSR(in *source.Input, z *zip.Reader, m marks) error {
 	}
 	if shape[1] > float64(t.e.Dim()) {
 		return t.errorf(0, "", 0, fmt.Sprintf("the matrix has %g columns, but the schema has only %d features; "+
-			"correct the key features of the schema, or correct the matrix", shape[1], t.e.Dim()))
+			"correct `features` in the schema, or the matrix", shape[1], t.e.Dim()))
 	}
 	rows := len(start) - 1
 	if !m.fit(rows) {

@@ -197,7 +197,7 @@ func TestBasisRefused(t *testing.T) {
 		{"cosine:6", "waves", "basis is \"waves\""},
 		{"categories: [f, m]", "categories: [f, m], basis: cosine:2", "categorical column cannot have"},
 		{"positive: 1", "positive: 1, basis: none", "only features may have"},
-		{basisSchema, byIndex, "columns with names"}, {basisSchema, wide, "544 features, but at most 512"},
+		{basisSchema, byIndex, "named columns"}, {basisSchema, wide, "544 features, but at most 512"},
 	} {
 		must.Fail(ParseSchema([]byte(strings.Replace(basisSchema, c.from, c.to, 1))))(t, c.want, c.to)
 	}

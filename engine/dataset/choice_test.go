@@ -62,7 +62,7 @@ func TestChosenPairsAreThoseOfTheModel(t *testing.T) {
 		"choose_interactions: 8\ndata_id: x\nformat: csv\ncolumns:\n  - {name: a, range: [0, 1]}\n  - {name: b, range: [0, " +
 			"1]}\n  - {name: y, role: label, positive: p}\n": "fewer pairs",
 		"choose_interactions: 1\ndata_id: x\nformat: libsvm\nfeatures: 9\nrange: [0, 1]\ncolumns:\n  - {name: y, role: " +
-			"label, positive: \"1\"}\n": "columns with names",
+			"label, positive: \"1\"}\n": "named columns",
 	} {
 		s, err := ParseSchema([]byte(text))
 		if err == nil {

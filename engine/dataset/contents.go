@@ -24,8 +24,8 @@ func CopyContents(to io.Writer, files []string, parts int, packs []*Used) error 
 		// A pipe has already been consumed. Its remaining content is empty and would stand for records that a
 		// resumed run could replace.
 		if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
-			return cmp.Or(err, fmt.Errorf("%s is a pipe or a device; store the data in a file, so that a resumed "+
-				"run can compare them", name))
+			return cmp.Or(err, fmt.Errorf("%s is a pipe or a device, which a resumed run cannot compare; store the "+
+				"data in a file", name))
 		}
 		f, err := openContent(name)
 		if err != nil {

@@ -58,7 +58,7 @@ func TestDraftReadsSpreadsheets(t *testing.T) {
 		{"percent of some", spreadsheet("a;b;y", 9, "1%%;3;%d", "2;4;%d", "3%%;5;%d"), DraftOptions{},
 			[]string{`{name: "a", role: ignore} # the numbers have different units, or only some have a unit`}, 1},
 		{"identifiers", ids.String(), DraftOptions{},
-			[]string{`{name: "mrn", role: ignore} # looks like an identifier; some values repeat; if they identify persons`,
+			[]string{`{name: "mrn", role: ignore} # looks like an identifier; some values repeat; if each value is a person`,
 				`{name: "case", role: ignore} # looks like an identifier`, `{name: "visits", range: [0, 402], transform: log1p`},
 			1},
 		{"no label among many", spreadsheet("drug,died,age,y", 8, "a,no,50,%d", "b,yes,61,%d", "a,yes,70,%d", "b,no,30,%d"),
@@ -97,7 +97,7 @@ func TestDraftAnswerErrors(t *testing.T) {
 		want    string
 	}{
 		{"a,y\n1,0\n2,\n3,1\n", DraftOptions{},
-			`column "y" has two values, but some of its values are missing, the first in row 3; fill them in`},
+			`column "y" has two values, but also gaps, the first in row 3; fill the gaps`},
 		{content, DraftOptions{Label: "a"}, `the column "a" cannot be the label, because a label has exactly two values`},
 		{content, DraftOptions{Answers: map[string]Answer{"c": {}}},
 			`the answers name the column "c", but the file has no such column`},

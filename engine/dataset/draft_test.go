@@ -156,7 +156,7 @@ func TestDraftOfWordsAmongNumbers(t *testing.T) {
 				return "<0.5"
 			}
 			return fmt.Sprintf("%d.%d", i%7, i%10)
-		}, `range: [0.1, 6.8], missing: {values: ["<0.5"], policy: middle}, from_data: true} # FROM THE DATA; the texts among the values count as missing`},
+		}, `range: [0.1, 6.8], missing: {values: ["<0.5"], policy: middle}, from_data: true} # FROM THE DATA; texts among the values count as missing`},
 		"commas": {func(i int) string {
 			return []string{"unter 1", "n/a", fmt.Sprintf("%d,5", i)}[min(i, 2)]
 		}, `range: [2.5, 59.5], missing: {values: ["n/a", "unter 1"], policy: middle}`},

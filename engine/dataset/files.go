@@ -16,17 +16,17 @@ import (
 const (
 	ruleNoMatch = "no file name matches this pattern; correct the pattern (* stands for any part of a name, ? for " +
 		"one character)"
-	ruleNoFiles   = "the folder has no files (names that begin with . or _ do not count); correct the name"
-	ruleSubfolder = "this folder lies inside a folder of data; name all files by a pattern (DIR/*/*.parquet), or " +
-		"move this folder out"
-	ruleTable = "this folder is a table (Delta Lake, Hudi), whose files include old rows; write the table to plain " +
-		"files first"
-	ruleTwice     = "the file is given twice, the second time as %s; name the file once"
-	ruleTwicePack = "%s has the same name apart from the compression, so the two files probably have the same rows; " +
-		"move one of the two files away"
-	ruleListLabels = "several data files cannot share one labels file; put labels next to each data file (X-1.npy, " +
-		"y-1.npy), or write NPZ files"
-	ruleOwnLabels  = "only NPY and IDX data take a labels file; leave it out of the schema or the command"
+	ruleNoFiles   = "the folder has no files (names that begin with . or _ do not count); correct the folder's name"
+	ruleSubfolder = "this folder must not be in a folder of data; name all files by a pattern (DIR/*/*.parquet), " +
+		"or move this folder out"
+	ruleTable = "this folder is a Delta Lake or Hudi table, which keeps old rows; write the table to plain files " +
+		"first"
+	ruleTwice     = "the file is given twice, also as %s; name the file once"
+	ruleTwicePack = "%s has the same name except for the compression, so its rows may be the same; move one of the " +
+		"two files away"
+	ruleListLabels = "one labels file cannot serve several data files; put labels next to each data file (y-1.npy " +
+		"for X-1.npy), or write NPZ files"
+	ruleOwnLabels  = "only NPY and IDX data take a labels file; remove labels_file or --labels"
 	rulePackInList = "a pack cannot be read with other files; make one pack of all data files with dyad data pack"
 	ruleListMixed  = "only some files have labels; label all files, or no file"
 )

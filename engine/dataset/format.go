@@ -20,7 +20,7 @@ func formatOf(s *schema.Schema, name string, head []byte) (string, error) {
 	wrong := func() error {
 		return &source.ParseError{File: name, Rule: "the file is of format " + found +
 			", but the schema has another format; set format: " + found +
-			" in the schema (with the keys of that format), or give another file"}
+			" and that format's keys in the schema, or give another file"}
 	}
 	switch {
 	case s.Format != "":

@@ -36,5 +36,5 @@ func TestTreesOfImages(t *testing.T) {
 	sameRecords(t, got.Records, want.Records)
 	// What predict reads has no labels, whatever the folder is; an image of another size is refused.
 	must.Equal(t, must.Get(read(tree, filepath.Join(dir, "3", "other"), Options{Labels: LabelsIgnored}))(t).Records.Len(), 1, "new images")
-	must.Fail(read(strings.Replace(tree, "4", "9", 1), filepath.Join(dir, "*", "*", "*.pgm"), Options{}))(t, "not 3 x 3", "another size")
+	must.Fail(read(strings.Replace(tree, "4", "9", 1), filepath.Join(dir, "*", "*", "*.pgm"), Options{}))(t, "must be 3 x 3", "another size")
 }

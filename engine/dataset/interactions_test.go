@@ -208,8 +208,8 @@ func TestInteractionsRefused(t *testing.T) {
 		with("[[y, age]]"):                 `"y" is not a feature`,
 		with("[[age, area], [area, age]]"): "is already in the list",
 		with("[age, area]"):                "interactions: want a list, not a text",
-		wide:                               "name fewer pairs",
-		"data_id: t\nfeatures: 3\nrange: [0, 1]\ninteractions: [[a, b]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "columns with names",
+		wide:                               "use fewer pairs",
+		"data_id: t\nfeatures: 3\nrange: [0, 1]\ninteractions: [[a, b]]\ncolumns:\n  - {name: y, role: label, positive: 1}\n": "named columns",
 	} {
 		must.Fail(ParseSchema([]byte(text)))(t, want)
 	}

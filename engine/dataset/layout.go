@@ -91,7 +91,7 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 		case at[c.Name] != 0:
 		case role == schema.RoleLabel && t.o.Labels == LabelsRequired:
 			return nil, t.errorf(row, c.Name, 0, n.header+
-				" lacks the label, which training and evaluation need (dyad predict does not); add the label, or "+
+				" lacks the label, which training and evaluation need; add the label, or "+
 				"correct its name in the file or in the schema")
 		case role == schema.RoleFeature, role == schema.RoleGroup, role == schema.RoleID && t.o.KeepIDs,
 			role == schema.RolePerson && t.o.Persons == KeepPersons && !t.o.AnyPersons:
@@ -111,7 +111,8 @@ func (t *table) headerLayout(header [][]byte, row int, n *names) (*layout, error
 			return l, nil
 		}
 		return nil, t.errorf(row, "", unknown, n.header+
-			" does not match the schema: it has a name that the schema lacks; add the column (role: ignore drops "+
+			" does not match the schema: it has a name that the schema lacks; add this column to the schema (role: "+
+			"ignore drops "+
 			"it), or set "+n.ignore)
 	}
 	return l, nil

@@ -56,7 +56,7 @@ func encoderFor(s *schema.Schema, o Options) (*schema.Encoder, error) {
 			"(role: label)", s.DataID)
 	}
 	if s.ByPerson() && o.Persons == RefusePersons {
-		return nil, fmt.Errorf("dataset: %s: this command would protect rows, not persons (role: person); use dyad "+
+		return nil, fmt.Errorf("dataset: %s: this command protects rows, not persons (role: person); use dyad "+
 			"train, or give the column role: ignore", s.DataID)
 	}
 	return schema.NewEncoder(s)

@@ -118,17 +118,16 @@ func (s packSections) hashed() []section { return []section{s.features, s.labels
 const (
 	rulePackCut     = "the pack is truncated, or the file is not a pack; make the pack again with \"dyad data pack\""
 	rulePackHeader  = "the pack's header does not match its contents; make it again with \"dyad data pack\""
-	rulePackChanged = "the pack does not match its hashes, because a disk or a program changed it; make it again " +
-		"with \"dyad data pack\""
+	rulePackChanged = `a disk or a program changed the pack, so its hashes differ; make it again with "dyad data ` +
+		`pack"`
 	rulePackOutside = "the pack has a record outside the bounds of its schema; make the pack again from the data"
-	rulePackSchema  = "the pack was made with another schema; give that other schema, or make the pack again with " +
-		"this schema (\"dyad data pack\")"
-	rulePackStore = "the pack stores %s, but %s was requested; leave out --store and the schema's store, or make " +
-		"the pack again with --store %s"
-	rulePackIDs  = "a pack stores no ids and reorders rows; give the file from which the pack was made"
-	rulePackScan = "a pack has encoded records and not the rows of a file; give the file from which the pack was " +
-		"made"
-	rulePackStream  = "a pack must be an uncompressed file and not a pipe"
+	rulePackSchema  = `the pack was made with another schema; give that schema, or make the pack again ("dyad data ` +
+		`pack")`
+	rulePackStore = "the pack stores %s, but %s was requested; leave out store (flag and schema), or make the pack " +
+		"again with --store %s"
+	rulePackIDs     = "a pack has no ids; give the file from which the pack was made"
+	rulePackScan    = "a pack has encoded records, but no rows; give the file from which the pack was made"
+	rulePackStream  = "a pack must be an uncompressed file, not a pipe"
 	rulePackVersion = "the pack has version %d, but this program reads version %d; make the pack again with \"dyad " +
 		"data pack\" of this program"
 	rulePackOfSparse = "sparse records cannot be packed; set dense: true in the schema if there are few features, " +

@@ -49,10 +49,11 @@ const (
 	rulePairNoID    = "an id is missing; give the ids of both individuals of the pair"
 	rulePairUnknown = "the id is not in the features file; add its record to that file, or remove the pair"
 	rulePairSelf    = "the pair has the same individual twice; remove the row"
-	rulePairLabel   = "the label is neither of the two values that labels of pairs may have; correct the value, or " +
-		"state which values the file uses"
-	rulePairNoLabel   = "the label is missing; every pair needs a label"
-	rulePairHeader    = "lacks this column; correct the name in the file, or give the name that the file uses"
+	rulePairLabel   = "the label is neither of the two allowed values; correct it, or name the values " +
+		"(--label-values)"
+	rulePairNoLabel = "the label is missing; every pair needs a label"
+	rulePairHeader  = "lacks this column; rename the column in the file, or name the file's columns " +
+		"(--pair-columns)"
 	rulePairTwice     = "names this column twice; rename one of the two columns"
 	rulePairEmpty     = "file has no pairs"
 	rulePairFormat    = "the file is neither CSV nor Parquet; convert it (dyad data convert)"

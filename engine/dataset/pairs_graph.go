@@ -41,8 +41,8 @@ func (d *Dataset) Drawn(alike schema.LookAlikes,
 func (d *Dataset) Listed(file string, o PairOptions,
 	cap int) (g *pairgraph.Graph, labels []bool, dropped int, err error) {
 	if d.IDs == nil {
-		return nil, nil, 0, errors.New("dataset: pairs name individuals by their ids, but no column of the schema " +
-			"has role: id; give the column of ids this role")
+		return nil, nil, 0, errors.New("dataset: pairs name individuals by id, but no column has role: id; give " +
+			"the column of ids this role")
 	}
 	switch {
 	case o.True != "" || o.False != "":

@@ -155,7 +155,7 @@ func TestPersonSchema(t *testing.T) {
 		"persons: -3":                         "at least 1",
 		"ids: private":                        "must be public",
 		"ids: public\npersons: 7":             "cannot have both persons",
-		"ids: public\nrows_per_person: 7":     "takes max_rows_per_person, not rows_per_person",
+		"ids: public\nrows_per_person: 7":     "set max_rows_per_person, not rows_per_person",
 		"persons: 2.5":                        "whole number",
 		"persons: 7\nmax_rows_per_person: -1": "at least 1",
 	} {

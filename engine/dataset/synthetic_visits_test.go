@@ -116,7 +116,7 @@ func TestDraftOfPersons(t *testing.T) {
 	for answer, want := range map[string]string{
 		"who: {role: person, persons: 2, max_rows_per_person: 7}": "persons: 2\nmax_rows_per_person: 7\n",
 		"who: {role: person, ids: public}":                        "ids: \"public\"\n",
-		"who: {role: person}":                                     "the key persons: N",
+		"who: {role: person}":                                     "add persons: N",
 		"age: {range: [0, 9], persons: 2}":                        "need role: person",
 	} {
 		answers := must.Get(ParseAnswers([]byte(answer)))(t)

@@ -59,8 +59,8 @@ func Open(o Options) (*Device, error) {
 	}
 	number, gpu := strings.CutPrefix(o.Name, "cuda:")
 	if !gpu && o.Precision != cuda.AutoPrecision && o.Precision != cuda.FP32 {
-		return nil, input.Errorf("dyad: precision %s needs a GPU; set --device cuda:N (--device %s computes "+
-			"metrics in fp32 or float64)", o.Precision, o.Name)
+		return nil, input.Errorf("dyad: precision %s needs a GPU, so set --device cuda:N; --device %s computes "+
+			"metrics in fp32 or float64", o.Precision, o.Name)
 	}
 	d := &Device{backend: cpu.Backend{Workers: o.Workers, Float32: o.Precision == cuda.FP32, Team: o.Team},
 		workers: o.Workers, precise: o.Precision != cuda.AutoPrecision}

@@ -50,10 +50,10 @@ func NewAllPairs(data *Data, classes []int32, loss Contrastive, rows, workers in
 	n := data.graph.Len()
 	switch {
 	case data.norm != L2:
-		return nil, fmt.Errorf("embedding: sums over all pairs are clipped in the l2 norm, not %s", data.norm)
+		return nil, fmt.Errorf("embedding: sums over all pairs need the l2 norm, not %s", data.norm)
 	case rows < 1 || rows > MostRows || n < 2 || len(classes) != n:
-		return nil, fmt.Errorf("embedding: %d rows, %d individuals and %d classes; want 1 to 2^20 rows, 2 "+
-			"individuals or more, and a class for each", rows, n, len(classes))
+		return nil, fmt.Errorf("embedding: got %d rows, %d individuals and %d classes; want 1 to 2^20 rows, and 2 "+
+			"or more individuals with one class each", rows, n, len(classes))
 	}
 	a := &AllPairs{data: data, classes: classes, margin: loss.Margin, rows: rows, workers: max(workers, 1),
 		squares: make([]float64, n), z: make([]float64, n*rows)}

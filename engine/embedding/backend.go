@@ -84,15 +84,14 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		return nil, fmt.Errorf("embedding: network %s takes %d features, but the problem has %d",
 			loss.Model.Network.Name(), d, p.D)
 	case len(p.Groups) > 0:
-		return nil, fmt.Errorf("%w: one kernel cannot compute query groups; wrap the backend in engine.Grouped",
+		return nil, fmt.Errorf("%w: this backend does not support query groups; wrap it in engine.Grouped",
 			engine.ErrUnsupported)
 	case b.Float32:
-		return nil, fmt.Errorf("%w: networks have no proved rounding bound in float32; leave out --precision to "+
-			"compute in float64",
+		return nil, fmt.Errorf("%w: networks have no proved rounding bound in float32; leave --precision out",
 			engine.ErrUnsupported)
 	case loss.PairClip > 0 && b.On != nil:
-		return nil, fmt.Errorf("%w: pairs of a network cannot be clipped on %s; set Loss.Clip instead, or use the "+
-			"CPU (--device cpu)", engine.ErrUnsupported, b.Name())
+		return nil, fmt.Errorf("%w: %s cannot clip the pairs of a network; set Loss.Clip instead, or use the CPU "+
+			"(--device cpu)", engine.ErrUnsupported, b.Name())
 	case loss.PairClip > 0 && !loss.hasFactors(p.Bounds):
 		return inner.Plan(p)
 	}
@@ -121,8 +120,8 @@ func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 		k.pull, k.grid = k.elsewhere.PullError()
 	}
 	if e := k.roundoff() / float64(engine.AllPairs{N: p.N}.Len()); !(e < 0x1p-10*c.Lipschitz) {
-		return nil, fmt.Errorf("%w: the rounding errors of %s are too large (%.3g of one pair); make the radii of "+
-			"the layers smaller", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
+		return nil, fmt.Errorf("%w: the rounding errors of loss %s are too large: %.3g times a pair gradient; "+
+			"reduce the radii of the layers", engine.ErrUnsupported, loss.Name(), e/c.Lipschitz)
 	}
 	return k, nil
 }

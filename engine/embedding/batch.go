@@ -55,8 +55,8 @@ func (m Model) NewBatch(norm float64, x []float64) (*Batch, error) {
 
 func (m Model) newBatch(pass *modelPass, x []float64, exact bool) (*Batch, error) {
 	if !m.Output.Unit {
-		return nil, fmt.Errorf("embedding: a batch softmax compares cosines, but the outputs of network %s are not "+
-			"of unit length; set Output.Unit", m.Network.Name())
+		return nil, fmt.Errorf("embedding: a batch softmax needs outputs of unit length, but network %s has "+
+			"others; set Output.Unit", m.Network.Name())
 	}
 	d, dim := m.Dims()
 	return &Batch{pass: pass, model: m, d: d, m: dim, data: x, exact: exact, again: make([]float64, BlockRows*dim),

@@ -112,7 +112,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 		return err
 	}
 	if _, ok := q.Pairs.(engine.AllPairs); !ok {
-		return fmt.Errorf("%w: a network cannot sum over pairs of type %T; it sums over all pairs of its records",
+		return fmt.Errorf("%w: a network sums over all pairs of its records, not over pairs of type %T",
 			engine.ErrUnsupported, q.Pairs)
 	}
 	if e.work == nil {

@@ -33,11 +33,11 @@ const MostRows = 1 << 20
 // used. The number of workers changes the running time but not the result.
 func NewGradients(data *Data, loss ListLoss, rows, workers int) (*Gradients, error) {
 	if loss == nil || rows < 1 || rows > MostRows {
-		return nil, fmt.Errorf("embedding: a matrix has %d rows and loss %v, but it needs at least 1 row and a loss", rows,
+		return nil, fmt.Errorf("embedding: there are %d rows and the loss is %v; want 1 to 2^20 rows and a loss", rows,
 			loss)
 	}
 	if loss.Link() == Difference && rows != 1 {
-		return nil, fmt.Errorf("embedding: loss %s has one row of weights, but there are %d", loss.Name(), rows)
+		return nil, fmt.Errorf("embedding: loss %s needs one row of weights, but there are %d", loss.Name(), rows)
 	}
 	g := &Gradients{data: data, loss: loss, rows: rows, workers: max(workers, 1), origin: make([]float64, rows)}
 	g.scratch = make([][]float64, g.workers)

@@ -45,7 +45,7 @@ func (l InfoNCE) Parameter() (string, float64) { return "temperature", l.Tempera
 // Check returns an error unless the temperature is between 0.02 and 100.
 func (l InfoNCE) Check() error {
 	if !(l.Temperature >= leastTemperature && l.Temperature <= mostTemperature) {
-		return fmt.Errorf("embedding: the temperature of a batch softmax is %v, but it must be %g to %g", l.Temperature,
+		return fmt.Errorf("embedding: the temperature of a batch softmax is %v, want %g to %g", l.Temperature,
 			leastTemperature, float64(mostTemperature))
 	}
 	return nil

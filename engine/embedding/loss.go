@@ -100,10 +100,9 @@ func (l Loss) validate(b engine.Bounds, radius float64) error {
 	case l.PairClip < 0 || math.IsNaN(l.PairClip) || l.PairClip > 0x1p200:
 		return fmt.Errorf("embedding: Loss.PairClip is %v, want a clipping norm, or 0 to clip Jacobians", l.PairClip)
 	case l.PairClip == 0 && !(l.Clip >= 0x1p-200 && l.Clip <= 0x1p200):
-		return fmt.Errorf("embedding: Loss.Clip is %v, but the clipping norm of Jacobians must be between 2^-200 "+
-			"and 2^200", l.Clip)
+		return fmt.Errorf("embedding: Loss.Clip is %v, but must be 2^-200 to 2^200", l.Clip)
 	case l.PairClip == 0 && !(reach <= 0x1p200):
-		return fmt.Errorf("embedding: outputs of network %s have norms up to %v, want at most 2^200; set "+
+		return fmt.Errorf("embedding: outputs of network %s may have norm %v, but at most 2^200 is allowed; set "+
 			"Output.Unit or Output.Within",
 			l.Model.Network.Name(), reach)
 	case radius < l.Radius():

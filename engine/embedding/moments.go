@@ -62,8 +62,8 @@ func MomentsError(pairs, dim int, bound, clip float64) (engine.QueryBounds, erro
 // than 2 pairs. The number of workers changes the running time but not the result.
 func NewMoments(data *Data, clip float64, workers int) (*Moments, error) {
 	if data.norm != L2 || len(data.graph.Pairs()) < 2 {
-		return nil, fmt.Errorf("embedding: moments need at least 2 pairs and features with a bounded l2 norm, but "+
-			"there are %d pairs and the norm is %s", len(data.graph.Pairs()), data.norm)
+		return nil, fmt.Errorf("embedding: there are %d pairs, in the norm %s; moments need at least 2 pairs and "+
+			"the l2 norm", len(data.graph.Pairs()), data.norm)
 	}
 	return &Moments{data: data, clip: clip, workers: max(workers, 1)}, nil
 }

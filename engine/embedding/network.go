@@ -155,8 +155,8 @@ func (m Model) Validate() error {
 	}
 	d, dim := m.Network.Dims()
 	if d < 1 || dim < 1 || dim > maxDim {
-		return fmt.Errorf("embedding: network %s maps %d features to %d numbers, but it must map at least 1 feature "+
-			"to 1 to %d numbers", m.Network.Name(), d, dim, maxDim)
+		return fmt.Errorf("embedding: network %s maps %d features to %d numbers; want at least 1 feature and 1 to "+
+			"%d numbers", m.Network.Name(), d, dim, maxDim)
 	}
 	for _, l := range m.Network.Layers() {
 		if !(l.Radius > 0x1p-100 && l.Radius < 0x1p100) || l.Rows < 1 || l.Cols < 1 {

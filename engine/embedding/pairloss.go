@@ -37,8 +37,8 @@ func (s Score) scalar(b engine.Bounds, reach float64) (engine.Scalar, float64) {
 // most C. Bounds returns an error if m is not 1.
 func (s Score) Bounds(b engine.Bounds, reach float64, m int) (PairBounds, error) {
 	if m != 1 {
-		return PairBounds{}, fmt.Errorf("embedding: loss %s needs one score for each record, but the network "+
-			"computes %d numbers", s.Name(), m)
+		return PairBounds{}, fmt.Errorf("embedding: loss %s needs one score for each record, but the network has "+
+			"%d outputs", s.Name(), m)
 	}
 	c, err := s.scoreLoss().Constants(engine.Bounds{FeatureNorm: reach, LabelAbs: b.LabelAbs}, 1)
 	if err != nil {
@@ -70,7 +70,7 @@ func slopesOn(of engine.Scalar, v float64) (engine.ScalarBounds, error) {
 	}
 	k, err := engine.BoundsOn(of, -v, v)
 	if err == nil && k.Slope() == 0 {
-		err = fmt.Errorf("embedding: loss %s is constant on the range of margins, so nothing can be learned", of.Name())
+		err = fmt.Errorf("embedding: loss %s is constant for all possible margins, so nothing can be learned", of.Name())
 	}
 	return k, err
 }

@@ -20,8 +20,8 @@ func (f Shape) Validate() error {
 	size := 0
 	for _, l := range f.Parts {
 		if l.Rows < 1 || l.Cols < 1 || l.Rows > maxInputs || l.Cols > maxInputs || l.Len() > maxInputs-size {
-			return fmt.Errorf("embedding: part %q of network %s is %d x %d, but all parts together must have 1 to "+
-				"%d weights", l.Name, f.Title, l.Rows, l.Cols, maxInputs)
+			return fmt.Errorf("embedding: part %q of network %s is %d x %d; the whole network must have 1 to %d "+
+				"weights", l.Name, f.Title, l.Rows, l.Cols, maxInputs)
 		}
 		size += l.Len()
 	}
@@ -48,5 +48,5 @@ func (f Shape) Start(uint64) []float64 { return make([]float64, Parameters(f)) }
 
 // NewPass panics because the function is unknown.
 func (f Shape) NewPass(*kernels.Set) Pass {
-	panic(fmt.Sprintf("embedding: network %s was read without the function that computes it", f.Title))
+	panic(fmt.Sprintf("embedding: network %s cannot run, because it was read without its function", f.Title))
 }

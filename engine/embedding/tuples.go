@@ -60,7 +60,7 @@ type tupleScratch struct {
 // number of workers changes the running time but not the result.
 func NewTuples(data *Data, classes []int32, loss TupleLoss, rows, size, workers int) (*Tuples, error) {
 	if loss == nil || rows < 1 || rows > MostRows {
-		return nil, fmt.Errorf("embedding: a matrix has %d rows and loss %v, but it needs at least 1 row and a loss", rows,
+		return nil, fmt.Errorf("embedding: NewTuples got %d rows and loss %v; want 1 to 2^20 rows and a loss", rows,
 			loss)
 	}
 	t := &Tuples{data: data, classes: classes, loss: loss, rows: rows, length: rows * data.d, size: size, workers: workers}
@@ -86,8 +86,8 @@ func NewNetworkTuplesOn(on TermAccelerator, data *Data, classes []int32, loss Tu
 	case err != nil:
 		return nil, err
 	case data.norm != L2:
-		return nil, fmt.Errorf("%w: gradients of tuples cannot be clipped in the %s norm on %s; use the CPU "+
-			"(--device cpu)", engine.ErrUnsupported, data.norm, on.Name())
+		return nil, fmt.Errorf("%w: the norm %s cannot clip gradients of tuples on %s; use the CPU (--device cpu)",
+			engine.ErrUnsupported, data.norm, on.Name())
 	}
 	t.elsewhere, err = on.BindTerms(TermsProblem{Network: model.Network, Norm: data.bound, X: data.x, Size: size})
 	if err != nil {
@@ -114,7 +114,7 @@ func newNetworkTuples(data *Data, classes []int32, loss TupleLoss, model Model, 
 	d, m := model.Dims()
 	switch {
 	case loss == nil:
-		return nil, fmt.Errorf("embedding: tuples of network %s have no loss, but they need a loss", model.Network.Name())
+		return nil, fmt.Errorf("embedding: tuples of network %s need a loss", model.Network.Name())
 	case size > BlockRows:
 		return nil, fmt.Errorf("embedding: tuples have %d individuals, but at most %d are allowed for a network",
 			size, BlockRows)

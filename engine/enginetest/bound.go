@@ -27,7 +27,7 @@ func (s *suite) testBound(loss engine.Loss, radius, perPair float64) {
 		limit := perPair * c.Lipschitz
 		for _, pairs := range []engine.Pairs{engine.AllPairs{N: n}, engine.PrefixPairs{T: n - 1}, engine.PrefixPairs{T: 1}} {
 			if got := k.Bounds(engine.Query{Pairs: pairs}).Sum / float64(pairs.Len()); !(got > 0 && got <= limit) {
-				s.fail("%s: Roundoff per pair of %T is %.3g, want above 0 and at most %.3g", k.Method(), pairs, got, limit)
+				s.fail("%s: Roundoff per pair of %T is %.3g; it must be above 0 and at most %.3g", k.Method(), pairs, got, limit)
 			}
 		}
 		if !math.IsInf(k.Bounds(engine.Query{Pairs: engine.AllPairs{N: n - 1}}).Sum, 1) ||
@@ -58,7 +58,7 @@ func (s *suite) testGroupBound(loss engine.Loss, radius, perPair float64) {
 	}
 	got := k.Bounds(engine.Query{Pairs: p.Pairs()}).Sum / float64(p.Pairs().Len())
 	if !(got > 0 && got <= perPair*c.Lipschitz) {
-		s.fail("%s: Roundoff per pair within groups is %.3g, want above 0 and at most %.3g", k.Method(), got,
+		s.fail("%s: Roundoff per pair within groups is %.3g; it must be above 0 and at most %.3g", k.Method(), got,
 			perPair*c.Lipschitz)
 	}
 }

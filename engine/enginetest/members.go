@@ -93,7 +93,7 @@ func (m *member) meet(ctx context.Context, call string, part []float64) ([][]flo
 // AllGather implements engine.Team.
 func (m *member) AllGather(ctx context.Context, x []float64, counts, at []int) error {
 	if len(counts) != m.size || len(at) != m.size {
-		return errors.New("enginetest: AllGather needs one count and one place for each rank")
+		return errors.New("enginetest: AllGather needs one count and one offset for each rank")
 	}
 	parts, err := m.meet(ctx, fmt.Sprint("AllGather ", len(x), counts, at), x[at[m.rank]:][:counts[m.rank]])
 	if err != nil {

@@ -238,7 +238,7 @@ func (s *suite) testOtherPairs(e engine.Evaluator, w []float64) {
 	for _, q := range other {
 		if err := e.Sum(context.Background(), dst, engine.Gradient(w, q)); err == nil ||
 			!math.IsInf(e.Kernel().Bounds(engine.Query{Pairs: q}).Sum, 1) {
-			s.fail("Sum or Bounds accepts pairs of type %T that belong to another problem", q)
+			s.fail("Sum or Bounds must refuse pairs (%T) of another problem", q)
 		}
 	}
 }

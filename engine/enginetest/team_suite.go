@@ -86,7 +86,7 @@ func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *eng
 			if err != nil {
 				t.Errorf("%s, %s, team of %d: %v", name, way.name, size, err)
 			} else if !sameBits(got, want) {
-				t.Errorf("%s, %s: the result of a team of %d differs in its bits from the result of one process", name,
+				t.Errorf("%s, %s: a team of %d gives other bits than one process", name,
 					way.name, size)
 			}
 		}

@@ -55,8 +55,8 @@ func (f *Function) ONNX() ([]byte, error) {
 	g.node("Identity", output, []string{x})
 	text := f.file(g, output)
 	if len(text) > maxONNX {
-		return nil, fmt.Errorf("export: the model takes %d bytes, but an ONNX file has at most %d; export its numbers as "+
-			"NPZ or safetensors", len(text), maxONNX)
+		return nil, fmt.Errorf("export: the model takes %d bytes, but an ONNX file has at most %d; export NPZ or "+
+			"safetensors", len(text), maxONNX)
 	}
 	return text, nil
 }
@@ -124,7 +124,7 @@ func (f *Function) encoded(g *graph, inputs []dataset.Input) (x string, order []
 	}
 	if f.numbered() {
 		g.inputs = append(g.inputs, valueInfo(oneMatrix, typeDouble, len(inputs),
-			"features in the order of their numbers, NaN is missing"))
+			"features by number; NaN means missing"))
 		raw = []string{oneMatrix}
 	}
 	if len(numbers) > 0 {

@@ -28,8 +28,8 @@ func (f *Function) SQL(format, table string) ([]byte, error) {
 		return nil, err
 	}
 	if s.Narrow && d.real == "" {
-		return nil, fmt.Errorf("export: the model rounds its features to 32 bits, but %s has no 32-bit numbers; export it "+
-			"for another program, or train with store: float64", format)
+		return nil, fmt.Errorf("export: the model rounds its features to 32 bits, but %s has no 32-bit numbers; "+
+			"choose another format, or train with store: float64", format)
 	}
 	var raw, values, weights, products, squares, nonZeros, stored, sum []string
 	count := 0

@@ -57,8 +57,8 @@ func (o *Objective) Minimise(ctx context.Context, w []float64) error {
 				break
 			}
 			if t < shortest {
-				return errors.Join(errors.New("influence: the search along a Newton step found no smaller value; "+
-					"the loss is not smooth enough, or its minimum is outside the ball"), o.within(at))
+				return errors.Join(errors.New("influence: Newton steps got stuck; the loss is not smooth enough, "+
+					"or its minimum is outside the ball"), o.within(at))
 			}
 		}
 		copy(w, at)

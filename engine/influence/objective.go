@@ -45,11 +45,10 @@ type Objective struct {
 func NewObjective(backend engine.Backend, loss engine.Loss, r *engine.Records, l2, radius float64) (*Objective, error) {
 	switch {
 	case r.ByPerson():
-		return nil, errors.New("influence: records of persons are not supported, because rows are left out one at a time; " +
-			"load the rows as records")
+		return nil, errors.New("influence: only single rows can be left out, not persons; load each row as a record")
 	case r.IsShard():
-		return nil, errors.New("influence: this process holds only a part of the records, but every pair is needed; " +
-			"use one process")
+		return nil, errors.New("influence: this process holds only a part of the records; use one process, which " +
+			"sees every pair")
 	case r.Len() < 4:
 		return nil, fmt.Errorf("influence: there are %d records; want at least 4", r.Len())
 	case !(l2 >= 0) || math.IsInf(l2, 0):
@@ -65,8 +64,7 @@ func NewObjective(backend engine.Backend, loss engine.Loss, r *engine.Records, l
 		return nil, err
 	}
 	if math.IsInf(c.Smoothness, 1) && o.net == nil {
-		return nil, fmt.Errorf("influence: the loss %s is not smooth, but influence needs second derivatives; "+
-			"choose a smooth loss or its Moreau envelope", loss.Name())
+		return nil, fmt.Errorf("influence: loss %s is not smooth; choose a smooth loss or its Moreau envelope", loss.Name())
 	}
 	k, err := backend.Plan(engine.Problem{N: r.Len(), D: r.Dim(), Bounds: r.Bounds(), Loss: o.loss, Radius: o.radius,
 		LabelValues: engine.AnyLabels})

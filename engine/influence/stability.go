@@ -149,8 +149,8 @@ func (o *Objective) PolyakLojasiewicz(ctx context.Context, w []float64, reach fl
 			}
 			gap, rounding := value-least, 1e-11*max(1, math.Abs(least))
 			if gap < -rounding {
-				return out, fmt.Errorf("influence: the weights are not a minimum; the objective is smaller at "+
-					"distance %.3g", far)
+				return out, fmt.Errorf("influence: the weights are not a minimum; at distance %.3g, the objective "+
+					"is smaller", far)
 			}
 			if gap <= 100*rounding {
 				continue

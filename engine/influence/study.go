@@ -99,8 +99,7 @@ func fit(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engin
 		f.weights = slices.Clone(o.Start)
 		f.loss = widened(loss)
 		if o.Envelope > 0 {
-			return nil, fmt.Errorf("influence: the Moreau envelope is only for linear models and metrics; for a network, " +
-				"choose a smooth loss")
+			return nil, fmt.Errorf("influence: a network has no Moreau envelope; choose a smooth loss")
 		}
 	} else {
 		f.weights = make([]float64, loss.ParamDim(r.Dim()))
@@ -155,8 +154,8 @@ func envelope(loss engine.Loss, b engine.Bounds, radius, mu float64) (engine.Los
 		of = l.Scalar()
 		lo, hi = l.MarginRange(b, radius)
 	default:
-		return nil, fmt.Errorf("influence: the loss %s has no phi, so it has no Moreau envelope; name another loss "+
-			"with --loss when training", loss.Name())
+		return nil, fmt.Errorf("influence: the loss %s has no function phi(u), so it has no Moreau envelope; train "+
+			"with another --loss", loss.Name())
 	}
 	e, err := engine.NewEnvelope(of, mu, lo, hi)
 	if err != nil {

@@ -65,8 +65,8 @@ func (o Own) Network() (net embedding.Network, err error) {
 	case o.Parts != nil:
 		net, err = read, read.Validate()
 	default:
-		err = fmt.Errorf("layers: the kind of model %q is unknown; it must be linear (no network), mlp, or a kind "+
-			"that your own program builds", o.Kind)
+		err = fmt.Errorf("layers: model kind %q is unknown; want linear (no network), mlp or a kind of your own "+
+			"program", o.Kind)
 	}
 	if err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func (o Own) Network() (net embedding.Network, err error) {
 		net = struct{ embedding.Network }{net}
 	}
 	if d, m := net.Dims(); d != o.In || m != o.Out || o.Parts != nil && !slices.Equal(o.Parts, net.Layers()) {
-		return nil, fmt.Errorf("layers: network %q of this program maps %d features to %d numbers; the model or "+
-			"request needs other dimensions or layers", o.Kind, d, m)
+		return nil, fmt.Errorf("layers: network %q of this program maps %d features to %d numbers, but the model "+
+			"or request needs another shape", o.Kind, d, m)
 	}
 	return net, embedding.Model{Network: net, Output: embedding.Output{Unit: true}}.Validate()
 }

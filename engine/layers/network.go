@@ -151,8 +151,8 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			c.Stride = cmp.Or(c.Stride, 1)
 			if s.Convolution = &c; len(shape) != 3 || !within(1, c.Channels, c.Size, c.Stride) || !within(0, c.Padding) ||
 				c.Padding >= c.Size {
-				return fail("a convolution needs an image (input: [channels, height, width]); channels, size and "+
-					"stride are 1 to %d, and padding is below size", maxWidth)
+				return fail("a convolution needs an input [channels, height, width]; channels, size and stride "+
+					"must be 1 to %d; padding must be below size", maxWidth)
 			}
 			height, width := windows(shape[1]+2*c.Padding, c.Size, c.Stride), windows(shape[2]+2*c.Padding, c.Size, c.Stride)
 			if s.Out = []int{c.Channels, height, width}; height < 1 || width < 1 {
@@ -168,15 +168,16 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 			case len(shape) == 2 && p.Size == 0 && p.Stride == 0:
 				s.Out = []int{shape[1]}
 			case len(shape) != 3 || !within(0, p.Size, p.Stride):
-				return fail("pooling takes a set, without size and stride, or an image, with size and stride up to %d", maxWidth)
+				return fail("pooling needs a set, or an image with size and stride up to %d; for a set, leave size "+
+					"and stride out", maxWidth)
 			case p.Size == 0 && shape[1] != shape[2]:
-				return fail("the size is left out, but the image is not square; give the size")
+				return fail("pooling without a size needs a square image; give the size")
 			default:
 				p.Size = cmp.Or(p.Size, shape[1])
 				p.Stride = cmp.Or(p.Stride, p.Size)
 				height, width := windows(shape[1], p.Size, p.Stride), windows(shape[2], p.Size, p.Stride)
 				if s.Out = []int{shape[0], height, width}; height < 1 || width < 1 {
-					return fail("the squares of %d x %d are larger than the image", p.Size, p.Size)
+					return fail("the window of %d x %d is larger than the image", p.Size, p.Size)
 				}
 			}
 		case "embedding":
@@ -196,7 +197,7 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 				return nil, nil, err
 			}
 			if !slices.Equal(s.Out, shape) {
-				return fail("the inner layers give the shape %v, but must give the shape of their input", s.Out)
+				return fail("the inner layers change the shape of their input to %v, but must keep it", s.Out)
 			}
 		case "layernorm":
 			features := shape[0] // channels of an image, features of a vector
@@ -204,15 +205,15 @@ func (n *Network) compile(list []Layer, shape []int, scale *float64, path string
 				features = shape[1]
 			}
 			if Size(shape)/items(shape) < 2 {
-				return fail("layernorm needs at least two numbers, because the mean of one number is that number")
+				return fail("layernorm needs at least two numbers; the mean of one number is that number")
 			}
 			n.matrix(name, 2, features, false, math.Sqrt(float64(features)/2))
 		case "attention":
 			a := *l.Attention
 			a.Heads = cmp.Or(a.Heads, 1)
 			if s.Attention = &a; len(shape) != 2 || shape[0] < 2 || !within(1, a.Size, a.Heads) || a.Heads > maxLayers {
-				return fail("attention needs two items or more (input: [items, features]), a size of 1 to %d and "+
-					"at most %d heads", maxWidth, maxLayers)
+				return fail("attention needs an input [items, features] with at least 2 items; size must be 1 to "+
+					"%d, heads at most %d", maxWidth, maxLayers)
 			}
 			for h := range a.Heads {
 				for _, of := range []string{"queries", "keys", "values"} {

@@ -11,8 +11,8 @@ import (
 // Epsilon is the constant that a normalisation adds to the variance.
 const Epsilon = 1e-5
 
-var errNoGradients = errors.New("layers: a network in plain Go is only for predictions and plans; for training, " +
-	"make the network with dyad/autodiff/gorgonia")
+var errNoGradients = errors.New("layers: a network in plain Go cannot be trained; make the network with " +
+	"dyad/autodiff/gorgonia")
 
 // functions are the activations.
 var functions = map[string]func(z float64) float64{

@@ -142,8 +142,8 @@ func (s Spec) limits() error {
 		return nil
 	}
 	if len(s.Input) > 3 || len(s.Layers) == 0 {
-		return errors.New("layers: a network needs a list of layers and an input of at most three dimensions, such " +
-			"as [features] or [channels, height, width]")
+		return errors.New("layers: a network needs layers and an input of at most 3 dimensions, such as [features] " +
+			"or [channels, height, width]")
 	}
 	if s.Gain != 0 && !(s.Gain > 0x1p-100 && s.Gain < 0x1p100) {
 		return fmt.Errorf("layers: the gain is %v, but it must be a positive number", s.Gain)

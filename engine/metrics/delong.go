@@ -13,7 +13,8 @@ var ErrOneRecord = errors.New("metrics: a class has one record, and DeLong's var
 // ErrDegenerate is returned if a normal approximation has no meaning because the estimated variance is 0. The
 // variance is 0 if all records of a class are ranked equally well, for example if the scores separate the
 // classes.
-var ErrDegenerate = errors.New("metrics: DeLong's variance is 0, so it gives no interval or test; use more records")
+var ErrDegenerate = errors.New("metrics: the estimated variance is 0, so there is no interval or test; use more " +
+	"records")
 
 // AUCEstimate is an AUC with DeLong's estimate of its sampling variance.
 type AUCEstimate struct {

@@ -76,8 +76,8 @@ func FactorMetric(w []float64, d int) (MetricFactor, error) {
 	}
 	top := values[d-1]
 	if values[0] < -negativeSlack*top {
-		return MetricFactor{}, errors.New("metrics: the metric has a negative eigenvalue, so it is not positive " +
-			"semidefinite; project it first")
+		return MetricFactor{}, errors.New("metrics: the metric has a negative eigenvalue; first project it to a " +
+			"positive semidefinite matrix")
 	}
 	for k := d - 1; k >= 0 && values[k] > float64(d)*0x1p-52*top; k-- {
 		root := math.Sqrt(values[k])

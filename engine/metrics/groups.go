@@ -9,7 +9,7 @@ import (
 )
 
 // ErrNothingToRank is returned if the measure is undefined for every group.
-var ErrNothingToRank = errors.New("metrics: no group has records to rank; a group needs two different labels, or a " +
+var ErrNothingToRank = errors.New("metrics: no group can be ranked; a group needs two different labels or a " +
 	"relevant record")
 
 // Grouping divides records into query groups. Records are compared only within their group. The zero value is
@@ -88,7 +88,7 @@ func (c *compensated) value() float64 { return c.sum + c.low }
 
 func checkGraded(scores, labels []float64, what string) error {
 	if len(scores) != len(labels) || int64(len(scores)) > 1<<31 || len(scores) == 0 {
-		return fmt.Errorf("metrics: there are %d scores and %d %s, but the numbers must be equal and from 1 to 2^31",
+		return fmt.Errorf("metrics: there are %d scores and %d %s; both lists must have the same length, 1 to 2^31",
 			len(scores), len(labels), what)
 	}
 	for i, s := range scores {

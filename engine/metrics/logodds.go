@@ -45,7 +45,7 @@ func (l *LogOdds) Check(d int) error {
 		return nil
 	}
 	if len(l.Centre) != d {
-		return errors.New("metrics: the centre of log odds needs a number for each feature")
+		return errors.New("metrics: Centre of the log odds needs one number for each feature")
 	}
 	for _, x := range append([]float64{l.Intercept, l.Slope, l.ClipRadius, l.Limit}, l.Centre...) {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
@@ -59,8 +59,7 @@ func (l *LogOdds) Check(d int) error {
 }
 
 // ErrNoOdds means that a model has no log odds and thus no probabilities.
-var ErrNoOdds = errors.New("metrics: the model has no probabilities; algorithm moments gives probabilities if it " +
-	"releases second moments")
+var ErrNoOdds = errors.New("metrics: the model has no probabilities; use algorithm moments with second moments")
 
 // Probabilities returns the probability of the positive class for each record. w are the weights of the score. The
 // probabilities are as accurate as a logistic model of the features. There is no guarantee for a single probability.

@@ -19,7 +19,7 @@ import (
 )
 
 // ErrOneClass is returned if a measure needs both classes and one class is empty.
-var ErrOneClass = errors.New("metrics: all labels are of one class, and a measure of ranking needs both classes")
+var ErrOneClass = errors.New("metrics: all labels are of one class; a ranking measure needs both classes")
 
 // Scores returns the n linear scores w.x_i of the records r. It returns an error if the length of w is not
 // r.Dim().

@@ -31,7 +31,7 @@ func Draw(n int, density float64, limit int, seed uint64) ([]Pair, error) {
 	pairs := make([]Pair, 0, int(m))
 	for tries := 0; len(pairs) < int(m); tries++ {
 		if tries > 1000*int(m)+1000 {
-			return nil, fmt.Errorf("pairgraph: only %d of %d pairs fit if each individual has at most %d pairs; "+
+			return nil, fmt.Errorf("pairgraph: only %d of %d pairs fit, with at most %d pairs per individual; "+
 				"lower the density or raise the limit", len(pairs), int(m), limit)
 		}
 		a, b := int32(r.IntN(n)), int32(r.IntN(n))

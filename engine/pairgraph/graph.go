@@ -34,8 +34,8 @@ type Graph struct {
 // The error contains the number of the first invalid pair, counted from 0.
 func New(n int, pairs []Pair) (*Graph, error) {
 	if n < 1 || n > math.MaxInt32 || len(pairs) > math.MaxInt32/2 {
-		return nil, fmt.Errorf("%w: there are %d individuals and %d pairs, but there must be at least 1 individual "+
-			"and at most 2^30 pairs", ErrPairs, n, len(pairs))
+		return nil, fmt.Errorf("%w: there are %d individuals and %d pairs; want at least 1 individual and at most "+
+			"2^30 pairs", ErrPairs, n, len(pairs))
 	}
 	g := &Graph{n: n, pairs: pairs, start: make([]int32, n+1)}
 	for i, p := range pairs {
@@ -79,7 +79,7 @@ func (g *Graph) findTwice() error {
 		}
 	}
 	if second < len(g.pairs) {
-		return fmt.Errorf("%w: pair %d occurs twice; keep only one line for these two individuals", ErrPairs, second)
+		return fmt.Errorf("%w: pair %d occurs twice; keep only one of the two lines", ErrPairs, second)
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func (g *Graph) Kappa() (int, error) {
 			x.onPath[s] = true
 			x.extend(s, 0, 0, 0)
 			if budget <= 0 {
-				return 0, fmt.Errorf("%w: there are too many sets of paths; use KappaBound", ErrTooLarge)
+				return 0, fmt.Errorf("%w: the exact search takes too many steps; use KappaBound", ErrTooLarge)
 			}
 			best = max(best, x.want+x.best)
 		}

@@ -90,11 +90,11 @@ func agreeOnShares(ctx context.Context, t engine.Team, k engine.Kernel, r *engin
 		from, to, first, end, total := int(own[0]), int(own[1]), int(own[2]), int(own[3]), int(own[4])
 		switch {
 		case total != n:
-			return fmt.Errorf("%w on the records: rank %d has %d records in all, but the plan has %d; no budget "+
-				"was charged", ErrDisagree, rank, total, n)
+			return fmt.Errorf("%w on the records: rank %d has %d as the total number of records, but the plan has "+
+				"%d; no budget was charged", ErrDisagree, rank, total, n)
 		case from < to && (first != from || end != to):
-			return fmt.Errorf("%w on the records: rank %d holds records %d to %d, want %d to %d; no budget was "+
-				"charged", ErrDisagree, rank, first, end-1, from, to-1)
+			return fmt.Errorf("%w on the records: rank %d holds records %d to %d, but must hold %d to %d; no "+
+				"budget was charged", ErrDisagree, rank, first, end-1, from, to-1)
 		case from < to && from > covered:
 			return missing(from)
 		}
@@ -125,15 +125,15 @@ func agreeOnRecords(ctx context.Context, t engine.Team, p engine.Problem, r *eng
 	for rank := range t.Size() {
 		part := all[starts[rank]:starts[rank+1]]
 		if part[0] != 0 && own == nil {
-			return fmt.Errorf("team: the records of rank %d do not fit the plan; the message of this rank states "+
-				"the reason; no budget was charged", rank)
+			return fmt.Errorf("team: the records of rank %d do not fit the plan; see the message of that rank; no "+
+				"budget was charged", rank)
 		}
 		labels = append(labels, part[1:]...)
 	}
 	slices.Sort(labels)
 	if own == nil && counted && len(slices.Compact(labels)) > limit {
 		return fmt.Errorf("team: the shards together have more than %d different labels; raise Problem.LabelValues "+
-			"(engine.AnyLabels for graded labels); no budget was charged", limit)
+			"(engine.AnyLabels for grades); no budget was charged", limit)
 	}
 	return own
 }

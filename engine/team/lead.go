@@ -34,8 +34,8 @@ func Lead(t engine.Team, k engine.Kernel, r *engine.Records) *Leader {
 // leader's records.
 func (l *Leader) Leads(k engine.Kernel, r *engine.Records) error {
 	if l.records != r || !reflect.ValueOf(k).Comparable() || l.kernel != k {
-		return errors.New("team: the leader was made for another plan or other records; call Lead for this plan " +
-			"and these records")
+		return errors.New("team: the leader belongs to another plan or other records; call Lead for this plan and " +
+			"these records")
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (l *Leader) Inputs(ctx context.Context, own func() error) error {
 	case changed != nil:
 		return changed
 	case len(ranks) > 0:
-		return fmt.Errorf("%w on ranks %v; the messages of these ranks name the files", ErrInputs, ranks)
+		return fmt.Errorf("%w on ranks %v; these ranks print the names of the files", ErrInputs, ranks)
 	}
 	return nil
 }
@@ -150,7 +150,7 @@ func (e *evaluator) Sum(ctx context.Context, dst []float64, q engine.Query) erro
 		checked := engine.Gradient(q.W, q.Pairs)
 		if p, ok := q.Pairs.(engine.SubsetPairs); ok {
 			if kind, from, n = subsetPairs, p.From, p.N; p.Order == nil || len(p.Order) != problem.N {
-				return fmt.Errorf("%w: in a team, SubsetPairs need an Order of all records", engine.ErrUnsupported)
+				return fmt.Errorf("%w: in a team, SubsetPairs.Order must list all records", engine.ErrUnsupported)
 			}
 			if slices.Equal(e.part, p.Order) {
 				kind = samePairs

@@ -71,7 +71,7 @@ func (s *server) do(ctx context.Context, o op, head, body []float64) (err error)
 		return err
 	}
 	if s.bound == nil {
-		return fmt.Errorf("team: rank 0 requested a sum before it bound the records")
+		return fmt.Errorf("team: rank 0 requested a sum before Bind")
 	}
 	switch o {
 	case opSum:
@@ -80,7 +80,7 @@ func (s *server) do(ctx context.Context, o op, head, body []float64) (err error)
 		err, s.bound = s.bound.Close(), nil
 		return err
 	}
-	return fmt.Errorf("team: rank 0 requested operation %v, which this rank does not know or cannot do", o)
+	return fmt.Errorf("team: rank 0 requested operation %v, which this rank cannot do", o)
 }
 
 func (s *server) answer(ctx context.Context, head, body []float64) error {

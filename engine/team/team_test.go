@@ -170,9 +170,9 @@ func TestAgree(t *testing.T) {
 		"another plan":     {"on the plan: ranks [1] differ from rank 0", func(rank int, _ *engine.Problem, _ *kernels.Variant, _, _ *int, plan *string) { *plan += " " }},
 		"other kernels":    {"on the instructions", func(_ int, _ *engine.Problem, v *kernels.Variant, _, _ *int, _ *string) { *v = kernels.Generic }},
 		"chunks of its n":  {"on the problem", func(_ int, p *engine.Problem, _ *kernels.Variant, from, to *int, _ *string) { p.N = *to - *from }},
-		"a part twice":     {"want 2048 to 6143", func(_ int, _ *engine.Problem, _ *kernels.Variant, from, to *int, _ *string) { *to -= *from; *from = 0 }},
-		"a part missing":   {"want 2048 to 6143", func(_ int, _ *engine.Problem, _ *kernels.Variant, _, to *int, _ *string) { *to -= 256 }},
-		"a row too many":   {"want 2048 to 6143", func(_ int, _ *engine.Problem, _ *kernels.Variant, from, _ *int, _ *string) { *from -= 1 }},
+		"a part twice":     {"must hold 2048 to 6143", func(_ int, _ *engine.Problem, _ *kernels.Variant, from, to *int, _ *string) { *to -= *from; *from = 0 }},
+		"a part missing":   {"must hold 2048 to 6143", func(_ int, _ *engine.Problem, _ *kernels.Variant, _, to *int, _ *string) { *to -= 256 }},
+		"a row too many":   {"must hold 2048 to 6143", func(_ int, _ *engine.Problem, _ *kernels.Variant, from, _ *int, _ *string) { *from -= 1 }},
 		"another data set": {"on the records", nil},
 	} {
 		members := enginetest.Members(3)

@@ -30,7 +30,7 @@ func readColumns(ctx context.Context, path string, s *dataset.Schema) (*columns,
 	for k := range e.Width() {
 		switch f, _ := e.Feature(k); {
 		case f.Cosines > 0:
-			return nil, errors.New("a peer cannot read columns of a schema with a basis; remove the basis from the schema")
+			return nil, errors.New("peers cannot read a schema with a basis; remove the basis")
 		case f.Numeric:
 			c.kinds = append(c.kinds, 0)
 		default:
@@ -81,7 +81,7 @@ func (c *columns) write(path string, rows []int) error {
 func (w *worker) columns(one run, q *request) error {
 	l := w.data[w.at]
 	if l.columns == nil {
-		return errors.New("a peer can read columns only from a data set that is a file with one record per person")
+		return errors.New("a peer can read columns only from a data file with one record per person")
 	}
 	keep, out, err := l.rows(one.row.N, one.row.Split)
 	if err != nil {

@@ -77,7 +77,7 @@ peers: [{name: columns, command: [self, columns], columns: true, splits: 1}]
 				t.Errorf("%+v, want %d features", r, want)
 			}
 		case r.Data == "three":
-			must.Contain(t, r.Status, "a peer can read columns only from a data set that is a file")
+			must.Contain(t, r.Status, "a peer can read columns only from a data file")
 		default:
 			if peers++; !r.ok() || r.Value != 1 {
 				t.Errorf("%+v, want AUC 1", r)

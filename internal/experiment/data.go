@@ -164,7 +164,7 @@ func FindData(name string, folders []string) (string, error) {
 	if e, ok := catalog.Find(set); ok {
 		remedy = fmt.Sprintf("\"dyad data fetch %s\" fetches it (%s)", e.Name, e.Page)
 	}
-	return "", fmt.Errorf("the file %s is not in %s; %s, or name another folder of data", name,
+	return "", fmt.Errorf("the file %s is missing in %s; %s, or name another data folder", name,
 		strings.Join(folders, " or "), remedy)
 }
 
@@ -261,7 +261,7 @@ func (d *Data) checkSynthetic() error {
 	case g.features && d.Features < 1:
 		return fmt.Errorf("features is %d, but must be at least 1", d.Features)
 	case !g.features && d.Features != 0:
-		return fmt.Errorf("the generator %s sets the number of features; remove the key features", d.Synthetic)
+		return fmt.Errorf(`the generator %s sets the number of features; remove the key "features"`, d.Synthetic)
 	}
 	return nil
 }

@@ -114,8 +114,8 @@ func (f Figure) plot() (*plot.Plot, plot.Legend, error) {
 	for _, c := range f.Curves {
 		if len(c.X) == 0 || len(c.Y) != len(c.X) || c.Low == nil && c.SE != nil && len(c.SE) != len(c.X) ||
 			c.Low != nil && (len(c.Low) != len(c.X) || len(c.High) != len(c.X)) {
-			return nil, plot.Legend{}, fmt.Errorf("experiment: the numbers of x values, y values and errors of the curve "+
-				"%s must be equal, but they are %d, %d and %d", c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
+			return nil, plot.Legend{}, fmt.Errorf("experiment: curve %s has %d x values, %d y values and %d "+
+				"errors; want equal numbers", c.Name, len(c.X), len(c.Y), max(len(c.SE), len(c.Low)))
 		}
 		left, right = min(left, slices.Min(c.X)), max(right, slices.Max(c.X))
 	}

@@ -59,7 +59,7 @@ func (w *worker) measure(ctx context.Context, m *method, o outcome) (float64, er
 // objective is L on the records.
 func (w *worker) objective(ctx context.Context, m *method, weights []float64, r *engine.Records) (float64, error) {
 	if weights == nil {
-		return 0, fmt.Errorf("%s gives scores but no weights, so it has no objective", m.name)
+		return 0, fmt.Errorf("%s gives scores but no weights, so its objective is unknown", m.name)
 	}
 	return meanLoss(ctx, m.loss(w.plan.Task), weights, w.plan.ObjectiveL2, r)
 }

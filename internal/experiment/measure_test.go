@@ -125,7 +125,7 @@ func TestWrongMeasures(t *testing.T) {
 		"1\nalgorithms: [{name: dpgdsc}]\n"
 	for text, want := range map[string]string{
 		"measure: loss\n":                           "measure \"loss\" is unknown",
-		"objective_l2: 0.1\n":                       "or a positive finite number and a measure",
+		"objective_l2: 0.1\n":                       "above 0 it needs the key measure",
 		"delta: 0\ndelta_rule: 1/n\n":               "the only rule is 1/n",
 		"delta_rule: 1/d\n":                         "the only rule is 1/n",
 		"baselines: [zero]\n":                       "zero needs the measure objective",
@@ -133,7 +133,7 @@ func TestWrongMeasures(t *testing.T) {
 		"measure: excess\nbaselines: [class-means]": "zero needs the measure objective",
 		"paper: {name: huai}\n":                     "want name and item",
 		"paper: {name: huai, item: f, axis: m}\n":   "axis \"m\" is unknown",
-		"paper: {name: huai, item: f, command: x}":  `the key "command" needs the key "table"`,
+		"paper: {name: huai, item: f, command: x}":  `the key "command" needs a "table" with`,
 	} {
 		if _, err := Parse("test", ".", []byte(base+text)); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "line ") {

@@ -28,7 +28,7 @@ func (p *Plan) Merge(path string, parts ...string) error {
 			case files[which] != "":
 				return input.As(fmt.Errorf("experiment: %s and %s both have %s", files[which], part, which))
 			case count != "" && of != count:
-				return input.As(fmt.Errorf("experiment: %s has %s, but another file belongs to a plan of %s parts",
+				return input.As(fmt.Errorf("experiment: %s has %s, but another file is from a run of %s parts",
 					part, which, count))
 			}
 			files[which], count = part, of
@@ -46,15 +46,15 @@ func (p *Plan) Merge(path string, parts ...string) error {
 		for _, c := range t.comments {
 			if want := fmt.Sprintf("plan %s %s;", p.name, p.digest); strings.HasPrefix(c, "plan ") &&
 				!strings.HasPrefix(c, want) {
-				return input.As(fmt.Errorf("experiment: %s was made with another version of the plan (%s); run the plan "+
-					"again to add the missing runs", part, c))
+				return input.As(fmt.Errorf("experiment: %s belongs to another version of the plan (%s); run the "+
+					"plan again to add the missing runs", part, c))
 			}
 		}
 		all.comments = append(all.comments, t.comments...)
 		for key, row := range t.rows {
 			if old, twice := all.rows[key]; twice && old != row {
-				return input.As(fmt.Errorf("experiment: the outcome in %s differs from the outcome in an earlier file "+
-					"for %s", part, strings.TrimSpace(row.line())))
+				return input.As(fmt.Errorf("experiment: %s and an earlier file have different outcomes for %s", part,
+					strings.TrimSpace(row.line())))
 			}
 			all.rows[key] = row
 		}
@@ -62,8 +62,8 @@ func (p *Plan) Merge(path string, parts ...string) error {
 	for _, b := range p.blocks() {
 		for _, r := range b.runs {
 			if _, ok := all.rows[r.row.key()]; !ok {
-				return input.As(fmt.Errorf("experiment: runs are missing: there are only %d of %d; the first "+
-					"missing run is %s split %d %s", len(all.rows), p.Runs(), r.group(), r.row.Split, r.method.label()))
+				return input.As(fmt.Errorf("experiment: runs are missing: only %d of %d are there; first missing "+
+					"run: %s split %d %s", len(all.rows), p.Runs(), r.group(), r.row.Split, r.method.label()))
 			}
 		}
 	}

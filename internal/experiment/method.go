@@ -68,8 +68,8 @@ func (p *Plan) listMethods() error {
 				"majority for task metric", name)
 		}
 		if (name == zero) == (p.Measure == "") || p.Measure == measureRegret {
-			return p.at(place, "baseline %s does not fit measure %q; zero needs the measure objective or excess, "+
-				"and other baselines need no measure", name, p.Measure)
+			return p.at(place, "baseline %s does not fit measure %q; baseline zero needs the measure objective or "+
+				"excess; leave measure out for the others", name, p.Measure)
 		}
 		p.all = append(p.all, method{name: name, nonPrivate: true, baseline: name})
 	}
@@ -301,7 +301,7 @@ func (s *settings) set(key string, value any, task string) (known bool, err erro
 		}
 	case "basis":
 		if s.curved = text == dataset.BasisAuto; !s.curved {
-			return true, errors.New("want auto; if no basis should be chosen, remove the option")
+			return true, errors.New("only auto is allowed; for no basis, remove the option")
 		}
 	case "paper_unsound":
 		var is bool

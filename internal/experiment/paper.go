@@ -102,7 +102,7 @@ func (p *Paper) check() error {
 	case p.Axis != "" && p.Axis != "n" && p.Axis != "epsilon":
 		return fmt.Errorf("axis %q is unknown, want n or epsilon", p.Axis)
 	case p.Command != "" && (p.Table.File == "" || len(p.Table.By) == 0 || p.Table.Value == ""):
-		return errors.New(`the key "command" needs the key "table" with "file", "by" and "value"`)
+		return errors.New(`the key "command" needs a "table" with "file", "by" and "value"`)
 	}
 	for _, r := range p.Rates {
 		if r.Against != "n" && r.Against != "d" && r.Against != "epsilon" {

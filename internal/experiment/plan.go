@@ -242,15 +242,16 @@ func (p *Plan) check() error {
 		return p.at("measure", "measure %q is unknown; want one of %s, or remove the key", p.Measure,
 			strings.Join(measures(), ", "))
 	case !(p.ObjectiveL2 >= 0) || math.IsInf(p.ObjectiveL2, 0) || p.ObjectiveL2 > 0 && p.Measure == "":
-		return p.at("objective_l2", "objective_l2 is %v; want 0, or a positive finite number and a measure", p.ObjectiveL2)
+		return p.at("objective_l2", "objective_l2 is %v, but must be finite and at least 0; above 0 it needs the "+
+			"key measure", p.ObjectiveL2)
 	case p.DeltaRule != "" && (p.DeltaRule != "1/n" || p.Delta != nil):
-		return p.at("delta_rule", "delta_rule is %q; the only rule is 1/n, and then delta must be absent", p.DeltaRule)
+		return p.at("delta_rule", "delta_rule is %q; the only rule is 1/n, and the key delta must be left out", p.DeltaRule)
 	case p.Noises < 1:
 		return p.at("noises", "noises is %d, but must be at least 1", p.Noises)
 	case p.Neighbours < 1:
 		return p.at("neighbours", "neighbours is %d, but must be at least 1", p.Neighbours)
 	case p.NoiseSeed != "" && p.NoiseSeed != "split":
-		return p.at("noise_seed", "noise_seed %q is unknown; want split, or remove the key", p.NoiseSeed)
+		return p.at("noise_seed", "noise_seed is %q; set it to split, or remove the key", p.NoiseSeed)
 	}
 	for i, e := range p.Epsilon {
 		if err := (privacy.Budget{Epsilon: e, Delta: delta}).Validate(); err != nil {
@@ -273,8 +274,8 @@ func (p *Plan) check() error {
 		return errors.New("epsilon is empty, but the plan has private methods; give at least one epsilon")
 	}
 	if p.Reference != "" && p.reference() == nil {
-		return p.at("reference", "reference %q is not a method of the plan; write the method as the CSV does (name, or "+
-			"name and options)", p.Reference)
+		return p.at("reference", "reference %q is not a method of the plan; copy the method from the CSV, with its "+
+			"options", p.Reference)
 	}
 	if runs := p.Runs(); runs > maxRuns {
 		return fmt.Errorf("the plan has %d runs, want at most %d", runs, maxRuns)
@@ -310,7 +311,7 @@ func (p *Plan) checkData(i int, names map[string]bool) error {
 		return p.at(place+".noise_columns", "data set %s: noise_columns is %d, but must be at least 0",
 			d.Name, d.NoiseColumns)
 	case len(d.N) == 0:
-		return p.at(place, "data set %s: n is empty; list the numbers of training records", d.Name)
+		return p.at(place, "data set %s: n is empty; list the sizes of the training sets", d.Name)
 	}
 	if d.Synthetic != "" {
 		if err := d.checkSynthetic(); err != nil {

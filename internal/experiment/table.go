@@ -147,7 +147,7 @@ func (p *Plan) readTable(path string) (t *table, whole int64, err error) {
 	seen := false
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
 		bad := func(why string) error {
-			return input.As(fmt.Errorf("experiment: %s, line %d: %s; name a file that a run of this plan wrote",
+			return input.As(fmt.Errorf("experiment: %s, line %d: %s; name a file with results of this plan",
 				path, i+1, why))
 		}
 		switch {

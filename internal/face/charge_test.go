@@ -82,7 +82,7 @@ func TestPublicFaultsCostNothing(t *testing.T) {
 		{"a page with control characters", train(dyad.Run{Approved: "a\x00"}), "approved"},
 		{"an id that a model cannot have", train(dyad.Run{ID: "a b"}), "run"},
 		{"a year that JSON has not", train(dyad.Run{Created: time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC)}), "year"},
-		{"moments with another formula", second(dyad.Plan(data.Shape(), square)), "only the square loss"},
+		{"moments with another formula", second(dyad.Plan(data.Shape(), square)), "only the plain square loss"},
 		{"an algorithm that a file cannot name", func() error {
 			p, err := dyad.Plan(data.Shape(), dyad.Options{Epsilon: 1, Algorithm: renamed{}})
 			if err == nil {

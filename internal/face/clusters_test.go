@@ -82,7 +82,7 @@ func TestClustersRefuse(t *testing.T) {
 	metric := must.Get(exact.Run(context.Background(), data, dyad.Run{Ledger: book}))(t)
 	for want, change := range map[string]func(*dyad.Shape, *dyad.ClusterOptions){
 		"without a guarantee":            func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = metric.Model },
-		"only single rows; make a table": func(s *dyad.Shape, _ *dyad.ClusterOptions) { s.PersonRows = 3 },
+		"only single rows; make one row": func(s *dyad.Shape, _ *dyad.ClusterOptions) { s.PersonRows = 3 },
 		"clusters need a metric":         func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Metric = scores.Model },
 		"clipped to is -1":               func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clip = -1 },
 		"0 clusters":                     func(_ *dyad.Shape, o *dyad.ClusterOptions) { o.Clusters = 0 },

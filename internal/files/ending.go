@@ -87,7 +87,7 @@ func CheckEnding(path string, content Content) error {
 	if !known || slices.Contains(is.endings, ending) {
 		return nil
 	}
-	return input.Errorf("%s would contain %s, but the ending of this file name stands for %s; %s", path, is.words,
+	return input.Errorf("%s would contain %s, but its ending means %s; %s", path, is.words,
 		format.name, format.remedy)
 }
 

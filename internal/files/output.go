@@ -141,7 +141,7 @@ const (
 func (o *Output) Fill(secret bool, fill func(io.Writer) error) error {
 	err := durable.Write(o.Path, secret, o.Force, nil, fill)
 	if errors.Is(err, fs.ErrExist) {
-		return input.Errorf("in the meantime, another program created %s, so this file was not replaced; %w",
+		return input.Errorf("meanwhile, another program created %s, so this file was not replaced; %w",
 			o.Asked, ErrTaken)
 	}
 	return err

@@ -22,7 +22,7 @@ func (l Log) signed(book *ledger.Ledger, name string) {
 	case err == nil:
 		l.at("model signed")
 	case !errors.Is(err, ledger.ErrNoKey):
-		l.note("%s was written but not signed; run \"dyad ledger sign %s\" to sign this file: %v", name, name, err)
+		l.note(`%s was written but not signed; sign it with "dyad ledger sign %s": %v`, name, name, err)
 	}
 }
 
@@ -52,7 +52,7 @@ func Sign(book *ledger.Ledger, name string) (string, error) {
 	case err != nil:
 		return "", err
 	case !ledger.IsSignature(was):
-		return "", fmt.Errorf("%s is not a signature of a ledger, so it was not replaced; move it away", SignatureOf(name))
+		return "", fmt.Errorf("%s is not a ledger's signature, so it was not replaced; move it away", SignatureOf(name))
 	case bytes.Equal(was, sig):
 		return SignatureOf(name), nil
 	}

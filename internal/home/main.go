@@ -37,8 +37,7 @@ import (
 
 func main() {
 	dir := flag.String("C", ".", "folder of the module")
-	proxy := flag.String("proxy", "", "do not rename the module, but write it to this folder in the layout of a "+
-		"module proxy")
+	proxy := flag.String("proxy", "", "write the module, with its own name, to this module proxy folder")
 	version := flag.String("version", "v0.1.0", "version for -proxy")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: home [-C DIR] MODULE\n       home [-C DIR] -proxy DIR [-version V]")

@@ -26,8 +26,8 @@ import (
 const folder = "internal/mutants/patches"
 
 func main() {
-	base := flag.String("base", "", "only mutants whose code, test or patch changed since this commit")
-	log := flag.String("log", "", "only mutants that have no line in this file")
+	base := flag.String("base", "", "run only mutants whose code, test or patch changed since this commit")
+	log := flag.String("log", "", "run only mutants that this log does not list")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -83,7 +83,7 @@ func runAll(ctx context.Context, base, log string, names []string) error {
 	}
 	fmt.Printf("%d mutants, %d found\n", len(all), len(all)-alive)
 	if alive > 0 {
-		return fmt.Errorf("%d seeded defects are not found by their tests", alive)
+		return fmt.Errorf("the tests of %d mutants did not find the defect", alive)
 	}
 	return nil
 }

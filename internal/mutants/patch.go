@@ -110,8 +110,8 @@ func (m Mutant) Apply(root string) (map[string]string, error) {
 			text = string(raw)
 		}
 		if n := strings.Count(text, h.before); n != 1 || h.before == h.after {
-			return nil, fmt.Errorf("%s no longer applies: the lines of a hunk occur %d times in %s, want once; "+
-				"write the patch again with the same defect", m.Name, n, h.file)
+			return nil, fmt.Errorf("%s no longer applies: the lines of a hunk occur %d times in %s, not once; "+
+				"update the patch, but keep its defect", m.Name, n, h.file)
 		}
 		changed[h.file] = strings.Replace(text, h.before, h.after, 1)
 	}

@@ -233,8 +233,8 @@ func ReadApproved(text []byte) (*Approved, error) {
 		return nil, err
 	}
 	if of(6) != fmt.Sprintf(sealMeta, sealOf(slices.Concat(text[:m[12]], text[m[13]:]))) {
-		return nil, errors.New("page: the page was changed after it was written; use the approved page, or have a " +
-			"new page approved")
+		return nil, errors.New("page: the page was changed after it was written; use the approved page, or get a " +
+			"new one approved")
 	}
 	if !bytes.Contains(text, slices.Concat([]byte(afterBegins), t.afterOpen(), []byte(afterEnds))) {
 		return nil, errors.New("page: the page is already filled in; use the file that was approved")

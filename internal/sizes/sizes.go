@@ -37,7 +37,7 @@ func Cells(t testing.TB, work float64, k int) (cells []Cell) {
 	if seed != "" {
 		number, err := strconv.ParseUint(seed, 10, 64)
 		if err != nil {
-			t.Fatalf("DYAD_SIZES is %q, want a whole number as seed", seed)
+			t.Fatalf("DYAD_SIZES is %q, but must be a whole number, which is the seed", seed)
 		}
 		rng = rand.New(rand.NewPCG(number, 1))
 	}

@@ -91,7 +91,7 @@ func checkText(path, key, text string) error {
 	case key == "data_id" && text != "" && !dataset.IsDataID(text):
 		return fmt.Errorf("%.80q does not consist of 1 to 128 letters, digits, dots, hyphens or underscores", path)
 	case shape.of != nil && (utf8.RuneCountInString(text) > shape.most || !shape.of.MatchString(text)):
-		return fmt.Errorf("%.80q has too many characters, or characters that are not allowed here", path)
+		return fmt.Errorf("%.80q is too long, or has characters that are not allowed here", path)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type UnknownEvent struct{ Kind string }
 
 // String returns a text with the kind of the event.
 func (e UnknownEvent) String() string {
-	return fmt.Sprintf("an event of the kind %q, which this version does not know", e.Kind)
+	return fmt.Sprintf("an event of the kind %q, unknown to this version", e.Kind)
 }
 func (e UnknownEvent) validate() error { return fmt.Errorf("%w: %v", ErrUnsupported, e) }
 func (e UnknownEvent) facts() facts    { return facts{event: e} }
@@ -92,7 +92,7 @@ func encode(e Event, depth int) (json.RawMessage, error) {
 
 func (k kind) append(f facts, depth int) ([]byte, error) {
 	if f.neighbours() == AddRemove { // ledger records stand for ReplaceOne
-		return nil, fmt.Errorf("account: a ledger records only guarantees for replaced records, not %v",
+		return nil, fmt.Errorf("account: a ledger takes only events for replaced records, not %v",
 			f.event)
 	}
 	fields, err := json.Marshal(k.encode(f.event))

@@ -235,7 +235,7 @@ func releases(e Event, yield func(Release) error, depth int) error {
 		}
 		return nil
 	case f.barred != "":
-		return fmt.Errorf("account: no session can release %v: %s", e, f.barred)
+		return fmt.Errorf("account: %v cannot be released in a session: %s", e, f.barred)
 	}
 	return yield(Release{Event: f.event, Count: f.count, Joint: f.joint})
 }

@@ -31,7 +31,7 @@ func (l NoiseLaw) Event(sensitivity, scale float64) Event {
 func noiseOf(what string, e Event) (noise, error) {
 	f, err := describe(e)
 	if _, repeated := e.(RepeatedEvent); err == nil && (f.noise == nil || repeated) {
-		err = fmt.Errorf("account: %s must contain one release with Gaussian or Laplace noise, but contains %v", what, e)
+		err = fmt.Errorf("account: %s needs one release with Gaussian or Laplace noise, but contains %v", what, e)
 	}
 	if err != nil {
 		return noise{}, err
@@ -141,14 +141,13 @@ func (e PoissonEvent) validate() error {
 	case !(e.Rate > 0 && e.Rate <= 1):
 		return fmt.Errorf("account: the rate of a Poisson event is %v, but must be in (0, 1]", e.Rate)
 	case e.Group < 0 || e.Group > MaxGroup:
-		return fmt.Errorf("account: a Poisson event has %d records of one owner, but must have at least 1 and at most "+
-			"%d", e.Group, MaxGroup)
+		return fmt.Errorf("account: an owner has %d records in a Poisson event, but must have 1 to %d", e.Group, MaxGroup)
 	case e.Group > 1 && n.law != GaussianLaw:
 		return fmt.Errorf("account: a Poisson event with %d records of one owner needs Gaussian noise, not %s",
 			e.Group, n.law)
 	case e.Replaced != 0 && (n.law != GaussianLaw || e.Relation != ReplaceOne ||
 		!(e.Replaced >= n.sensitivity && e.Replaced <= 2*n.sensitivity)):
-		return fmt.Errorf("account: PoissonEvent.Replaced is %v; want %v to %v, Gaussian noise and the relation "+
+		return fmt.Errorf("account: PoissonEvent.Replaced is %v; it must be 0, or %v to %v with Gaussian noise and "+
 			"ReplaceOne", e.Replaced, n.sensitivity, 2*n.sensitivity)
 	}
 	return e.Relation.Validate()
@@ -161,8 +160,8 @@ func (e PoissonEvent) facts() facts {
 	if n.law == GaussianLaw && e.Relation == AddRemove && e.group() == 1 {
 		f.renyi = func(alpha float64) float64 { return poissonRenyi(alpha, n.ratio(), e.Rate) }
 	}
-	f.noRenyi = "Renyi divergences of Poisson batches need Gaussian noise, add/remove neighbours and one record " +
-		"per owner"
+	f.noRenyi = "the Renyi divergence of Poisson batches is known in one case only: Gaussian noise, add/remove, " +
+		"one record per owner"
 	if e.Relation != ReplaceOne {
 		f.barred = "the neighbours must be replace-one"
 	}

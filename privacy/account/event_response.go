@@ -23,8 +23,7 @@ func (e RandomizedResponseEvent) validate() error {
 		return fmt.Errorf("account: a randomized response has %d buckets, but must have at least 2", e.Buckets)
 	}
 	if !(e.Uniform > 0 && e.Uniform <= 1) {
-		return fmt.Errorf("account: a randomized response is uniform with probability %v, but this probability must be "+
-			"in (0, 1]", e.Uniform)
+		return fmt.Errorf("account: the probability of a random answer is %v, but must be in (0, 1]", e.Uniform)
 	}
 	return nil
 }

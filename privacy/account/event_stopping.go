@@ -32,7 +32,7 @@ func (e RandomStoppingEvent) String() string {
 func (e RandomStoppingEvent) validate() error {
 	err := positive("mu of a random stopping event", e.Mu)
 	if e.Runs < 1 || e.Runs > MaxRuns {
-		err = cmp.Or(err, fmt.Errorf("account: random stopping has up to %d runs, want a maximum of 1 to %d",
+		err = cmp.Or(err, fmt.Errorf("account: the limit of random stopping is %d runs, but must be 1 to %d",
 			e.Runs, MaxRuns))
 	}
 	return err

@@ -34,7 +34,7 @@ func (e WithoutReplacementEvent) String() string {
 
 func (e WithoutReplacementEvent) validate() error {
 	if e.Batch < 1 || e.Batch > e.Records {
-		return fmt.Errorf("account: a batch has %d of %d records, but must have at least 1 and at most all of them",
+		return fmt.Errorf("account: a batch has %d records, but must have 1 to %d (all records)",
 			e.Batch, e.Records)
 	}
 	_, err := noiseOf("an event on batches", e.Event)

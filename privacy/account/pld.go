@@ -49,8 +49,8 @@ const maxLoss = 1e4
 // Compose implements Accountant.
 func (a *PLD) Compose(e Event) error {
 	if math.IsNaN(a.Interval) || a.Interval < 0 || math.IsInf(a.Interval, 1) {
-		return fmt.Errorf("account: the interval of the PLD accountant is %v, but must be positive, or 0 for an "+
-			"automatic choice", a.Interval)
+		return fmt.Errorf("account: the interval of the PLD accountant is %v; choose a positive number, or 0 for "+
+			"automatic", a.Interval)
 	}
 	relation := a.relation
 	var parts []facts

@@ -47,7 +47,7 @@ func (a *RDP) Compose(e Event) error {
 	}
 	for i, order := range next.Orders {
 		if !(order > 1) || math.IsInf(order, 1) {
-			return fmt.Errorf("account: order %d of the RDP accountant is %v, but must be finite and above 1", i+1, order)
+			return fmt.Errorf("account: order %d of the RDP accountant is %v, want a finite number above 1", i+1, order)
 		}
 	}
 	next.divergence = make([]float64, len(next.Orders))

@@ -172,7 +172,7 @@ func (st *ledgerState) compact(text []byte, done *Compacted) (out []byte, head l
 		}
 	}
 	if !archive.few() {
-		return nil, head, fmt.Errorf("an archive holds at most %d charged events; leave this ledger uncompacted", maxArchived)
+		return nil, head, fmt.Errorf("an archive holds at most %d charged events; do not compact this ledger", maxArchived)
 	}
 	var last lineHash
 	seq := 0
@@ -301,7 +301,7 @@ func (st *ledgerState) archived(dataID string, f func(*ArchivedTotal)) {
 // number of their charges, the runs, and the caps.
 func (st *ledgerState) sameTotals(other *ledgerState) error {
 	if !maps.Equal(st.tally(), other.tally()) {
-		return errors.New("the totals would change; this is a defect of the program, so report it")
+		return errors.New("compacting would change the totals; report this defect of the program")
 	}
 	return nil
 }
@@ -362,8 +362,8 @@ func (l *Ledger) archives(st *ledgerState, f func([]Entry)) (away string, err er
 		}
 		if st, err = parseLedger(text, &ledgerHead{Lines: a.Lines, Hash: a.Hash}); err != nil || st.headBehind ||
 			len(st.torn) > 0 {
-			return "", l.errorf("the archive %s differs from the archive that the ledger recorded (%v); restore it from a "+
-				"backup, or move it away", a.File, err)
+			return "", l.errorf("the archive %s does not match the ledger (%v); restore the archive from a backup, "+
+				"or move it away", a.File, err)
 		}
 		f(slices.Clone(st.entries))
 	}

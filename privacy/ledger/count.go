@@ -59,8 +59,7 @@ func (l *Ledger) LockRun(run string) (*RunLock, error) {
 	file, err := durable.Keep(l.runFile(run))
 	switch {
 	case errors.Is(err, durable.ErrBusy):
-		return nil, fmt.Errorf("%w: another process uses run %q, maybe with a copy of its state; wait until the process "+
-			"ends, or stop it", ErrResume, run)
+		return nil, fmt.Errorf("%w: another process uses run %q; wait until the process ends, or stop it", ErrResume, run)
 	case err != nil:
 		return nil, l.errorf("cannot lock run %q; check the disk space and the permissions: %w", run, err)
 	}
@@ -98,8 +97,8 @@ func (r *RunLock) open() error {
 	case counted:
 		return nil
 	case charge.Counted:
-		return fmt.Errorf("%w: the count of releases of run %q, in %s, is missing or damaged; put the file back, "+
-			"or start a new run",
+		return fmt.Errorf("%w: the release count of run %q (file %s) is missing or damaged; put the file back, or "+
+			"start a new run",
 			ErrResume, r.run,
 			filepath.Base(r.file.Name()))
 	}
@@ -130,7 +129,8 @@ func (r *RunLock) begin() error {
 		err = durable.SyncDir(filepath.Dir(r.file.Name()))
 	}
 	if err != nil {
-		return r.ledger.errorf("cannot write the count of run %q; check the disk space and the permissions: %w", r.run, err)
+		return r.ledger.errorf("cannot write the release count of run %q; check the disk space and the "+
+			"permissions: %w", r.run, err)
 	}
 	r.ledger.at("count created")
 	return nil

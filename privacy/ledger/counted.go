@@ -19,9 +19,10 @@ func (c Counted) known() bool { return c == Planned || c == Filtered || c == Odo
 func (c Counted) String() string {
 	switch c {
 	case Filtered:
-		return "budgets chosen by looking at earlier results, with a cap that was set before the first run"
+		return "budgets chosen after looking at earlier results, under a cap set before the first run"
 	case Odometer:
-		return "budgets chosen by looking at earlier results, with a cap that was set or raised later"
+		return "budgets chosen after looking at earlier results, with a cap that was set or raised after the first " +
+			"run"
 	}
 	return "budgets that were fixed beforehand"
 }

@@ -87,7 +87,7 @@ func TestReorderedLines(t *testing.T) {
 
 func TestTruncatedLines(t *testing.T) {
 	l, lines := fiveLines(t)
-	wantDamaged(t, l, "the ledger lost lines, because it has 4 lines but its head file records 5 lines", lines[:4]...)
+	wantDamaged(t, l, "the ledger lost lines: it has 4, but its head file records 5;", lines[:4]...)
 }
 
 func TestTruncatedWithinALine(t *testing.T) {
@@ -117,7 +117,7 @@ func TestLinesBeyondTheHead(t *testing.T) {
 	head := ledgerHead{Lines: 3, Hash: hashOf(t, lines[:3])}
 	raw := must.Get(json.Marshal(head))(t)
 	must.Do(t, os.WriteFile(l.path+headSuffix, append(raw, '\n'), 0o600))
-	wantDamaged(t, l, "more than one interrupted write", lines...)
+	wantDamaged(t, l, "more lines than its head file counts", lines...)
 }
 
 func TestLostFiles(t *testing.T) {

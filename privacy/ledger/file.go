@@ -58,7 +58,7 @@ func (l *Ledger) lock() (unlock func(), err error) {
 	f, err := durable.Lock(name, l.lockWait)
 	switch {
 	case errors.Is(err, durable.ErrBusy):
-		return nil, l.errorf("another process has held the lock %s for %v; wait until the process ends, or stop it (do not "+
+		return nil, l.errorf("another process has held the lock %s for %v; wait for its end, or stop it (do not "+
 			"delete the lock file)", name, l.lockWait)
 	case err != nil:
 		return nil, l.errorf("cannot lock %s; check that its directory is writable: %w", name, err)
@@ -145,11 +145,11 @@ func (l *Ledger) repair(st *ledgerState) (string, error) {
 		sum := sha256.Sum256(st.torn)
 		aside := l.path + tornSuffix + hex.EncodeToString(sum[:6])
 		if err := durable.Write(aside, true, true, nil, durable.Text(st.torn)); err != nil {
-			return "", l.errorf("cannot move an unfinished last line to %s: %w", aside, err)
+			return "", l.errorf("cannot save the unfinished last line in %s: %w", aside, err)
 		}
 		l.at("torn saved")
-		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes; its run never started, and the "+
-			"bytes are now in %s", l.path, len(st.torn), aside)
+		note = fmt.Sprintf("ledger %s ended in an unfinished line of %d bytes, which is now in %s; the run of this "+
+			"line never started", l.path, len(st.torn), aside)
 	}
 	if len(st.torn) > 0 || st.headBehind {
 		// A line after the lines of the head was written but perhaps not synced. Cut syncs it before the head is

@@ -260,7 +260,7 @@ func (l *Ledger) setCap(dataID string, b privacy.Budget, by Counted) error {
 	}
 	_, _, err = l.change(typeCap, time.Time{}, body, func(st *ledgerState) ([]string, error) {
 		if by == Filtered && st.charged(dataID) {
-			return nil, l.errorf("in the meantime, a run on %q was charged; set the cap again", dataID)
+			return nil, l.errorf("a run on %q has just been charged; set the cap again", dataID)
 		}
 		return nil, nil
 	})

@@ -183,13 +183,13 @@ func (st *ledgerState) unfinished(run string) (charged *Entry, err error) {
 			return nil, fmt.Errorf("%w: run %q ended as %q on %s (line %d of the ledger); start a new run", ErrResume, run,
 				e.Status, e.day(), e.Seq+1)
 		case !e.Known && charged != nil:
-			return nil, fmt.Errorf("%w: a later version wrote line %d of the ledger (%q), which may mark the end "+
-				"of run %q; resume with that version", account.ErrUnsupported, e.Seq+1, e.Type, run)
+			return nil, fmt.Errorf("%w: line %d of the ledger (%q) is from a later version and may end run %q; "+
+				"resume with that version", account.ErrUnsupported, e.Seq+1, e.Type, run)
 		}
 	}
 	if charged == nil {
 		if slices.ContainsFunc(st.entries, func(e Entry) bool { return e.Archive != nil }) {
-			return nil, fmt.Errorf("%w: the ledger has no run %q that can be resumed; finished runs may be in its archives",
+			return nil, fmt.Errorf("%w: the ledger has no run %q to resume; finished runs may be in its archives",
 				ErrResume, run)
 		}
 		return nil, fmt.Errorf("%w: the ledger has no run %q", ErrResume, run)
@@ -226,7 +226,7 @@ func sameRun(charged, c Charge) error {
 			ErrResume, c.Run)
 	}
 	if !charged.Resumable {
-		return fmt.Errorf("%w: run %q was charged by a program that may have released its results already; start a new run",
+		return fmt.Errorf("%w: run %q may already have released its results; start a new run",
 			ErrResume, c.Run)
 	}
 	releases := func(what string, was, is any) error {
@@ -234,8 +234,8 @@ func sameRun(charged, c Charge) error {
 		if before, now := budgetOf(charged), budgetOf(c); before != "" && before != now {
 			return refuse("the guarantee", before, now)
 		}
-		return fmt.Errorf("%w: run %q was charged with other options, such as --steps; use the options and data of "+
-			"the first attempt (%s: charged %v, now %v)", ErrResume, c.Run, what, was, is)
+		return fmt.Errorf("%w: run %q was charged with other options or data; use those again (%s: charged %v, now "+
+			"%v)", ErrResume, c.Run, what, was, is)
 	}
 	if len(charged.Events) != len(c.Events) {
 		return releases("releases", charged.Events, c.Events)

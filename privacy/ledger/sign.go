@@ -53,8 +53,8 @@ func (l *Ledger) CreateKey() (PublicKey, error) {
 // signingKey reads the private key. The error wraps ErrNoKey if there is none.
 func (l *Ledger) signingKey() (ed25519.PrivateKey, error) {
 	if info, err := os.Stat(l.path + keySuffix); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("other users can read or write the key %s; run chmod 600 on it, or, if somebody may "+
-			"have read it, move it away and create another key", l.path+keySuffix)
+		return nil, fmt.Errorf("other users can access the key %s; run chmod 600 on it; if somebody may have read "+
+			"it, move it away and create another key", l.path+keySuffix)
 	}
 	text, err := durable.Read(l.path+keySuffix, maxKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -107,7 +107,7 @@ func (l *Ledger) Sign(file []byte) ([]byte, error) {
 		}
 	}
 	if by != "" && away == "" {
-		return nil, fmt.Errorf("%w: the ledger released the file, but never charged run %q, which the file names",
+		return nil, fmt.Errorf("%w: the ledger has the release of this file, but no charge of its run %q",
 			ErrResume, s.Run)
 	}
 	if away != "" {
@@ -179,9 +179,9 @@ func (l *Ledger) goesOn(st *ledgerState, was witness) error {
 	case found:
 		return nil
 	case away != "":
-		return l.errorf("the archive %s is missing, and the line that the witness recorded may be in it; put the "+
-			"archive back next to the ledger", away)
+		return l.errorf("the archive %s is missing, so the witness cannot be checked; put the archive back next to "+
+			"the ledger", away)
 	}
-	return l.errorf("the ledger is an older copy or another ledger: it lacks line %d of the witness (hash %s); "+
+	return l.errorf("the ledger lacks line %d of the witness (hash %s), so it is an older copy or another ledger; "+
 		"restore the newest copy before the next charge", was.Lines, was.Hash)
 }

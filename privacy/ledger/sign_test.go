@@ -98,7 +98,7 @@ func TestForgedSignatures(t *testing.T) {
 		"another unit":               {key, file, []byte(strings.Replace(string(sig), `"unit":"one record"`, `"unit":"one person"`, 1)), "the statement in the signature was changed"},
 		"no signature":               {key, file, nil, "does not have four lines"},
 		"more lines":                 {key, file, append(sig[:len(sig):len(sig)], "x\n"...), "does not have four lines"},
-		"signed about another file":  {key, file, wrong, "the statement in the signature is about another file, whose hash is"},
+		"signed about another file":  {key, file, wrong, "the signature is for another file, with hash"},
 		"a version that is not ours": {key, file, []byte(strings.Replace(string(sig), statementHeader, "dyad-signature/2 ", 1)), "this version cannot read the signature"},
 	} {
 		must.Fail(c.key.Signed(c.file, c.sig))(t, must.All{ErrSignature, c.want}, name)

@@ -121,7 +121,7 @@ func (k PublicKey) Signed(file, sig []byte) (s Statement, err error) {
 	case !decodeExact([]byte(comment), &s):
 		return no("the statement in the signature has fields that this version does not know")
 	case s.Digest != digestOf(file):
-		return no("the statement in the signature is about another file, whose hash is %s", s.Digest)
+		return no("the signature is for another file, with hash %s", s.Digest)
 	}
 	return s, nil
 }

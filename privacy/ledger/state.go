@@ -72,14 +72,14 @@ func parseLedger(data []byte, head *ledgerHead) (*ledgerState, error) {
 	case st.lines < acknowledged && head == nil:
 		return nil, errors.New("the file is not a ledger, because it has no header line; name another file")
 	case st.lines < acknowledged:
-		return nil, fmt.Errorf("the ledger lost lines, because it has %d lines but its head file records %d lines; "+
-			"restore both files from a backup", st.lines, acknowledged)
+		return nil, fmt.Errorf("the ledger lost lines: it has %d, but its head file records %d; restore both files "+
+			"from a backup", st.lines, acknowledged)
 	case head == nil && (st.lines > 1 || len(st.torn) > 0):
-		return nil, fmt.Errorf("the head file of the ledger (%s) is missing, so lost lines would not be noticed; "+
-			"restore both files from a backup", headSuffix)
+		return nil, fmt.Errorf("the head file of the ledger (%s) is missing, so lines may be lost; restore both "+
+			"files from a backup", headSuffix)
 	case st.lines > acknowledged+1, st.lines > acknowledged && len(st.torn) > 0:
-		return nil, fmt.Errorf("the ledger has more than one interrupted write after the %d lines of its head "+
-			"file; restore both files from a backup", acknowledged)
+		return nil, fmt.Errorf("the ledger has more lines than its head file counts (%d); restore both files from "+
+			"a backup", acknowledged)
 	}
 	return st, nil
 }
@@ -271,7 +271,7 @@ func (st *ledgerState) compareFingerprint(c Charge) []string {
 	}
 	if alias != nil {
 		warnings = append(warnings, fmt.Sprintf("the data of id %q were already charged under id %q in run %s; the "+
-			"ledger does not add up the two totals", c.DataID, alias.DataID, alias.Run))
+			"ledger does not add the two totals", c.DataID, alias.DataID, alias.Run))
 	}
 	return warnings
 }
@@ -360,8 +360,8 @@ func (l *Ledger) Summary(dataID string, delta float64) (Summary, error) {
 		s.Delta = s.Cap.Delta
 	}
 	if !(s.Delta > 0 && s.Delta < 1) {
-		return Summary{}, fmt.Errorf("ledger: delta of a summary is %v; want a number in (0, 1), or 0 for an id "+
-			"with a cap", s.Delta)
+		return Summary{}, fmt.Errorf("ledger: a summary needs a delta in (0, 1), not %v; only an id with a cap "+
+			"allows 0", s.Delta)
 	}
 	units := st.units(dataID, nil)
 	s.Unit, s.Mixed = strings.Join(units, "; "), len(units) > 1

@@ -97,11 +97,10 @@ func (m Direction) Channel() (*DirectionChannel, error) {
 		return nil, fmt.Errorf("local: the bound of a private direction is %v, but must be between 2^-500 and 2^500",
 			m.Bound)
 	case m.Pairs < 1 || m.Pairs > maxDirectionPairs:
-		return nil, fmt.Errorf("local: a private direction has %d pairs of candidates, but must have 1 to %d pairs",
+		return nil, fmt.Errorf("local: Pairs of a private direction is %d, but must be 1 to %d",
 			m.Pairs, maxDirectionPairs)
 	case m.Favoured < 0 || m.Favoured > m.Pairs:
-		return nil, fmt.Errorf("local: a private direction favours %d candidates; want 0 to %d, the number of its "+
-			"pairs", m.Favoured, m.Pairs)
+		return nil, fmt.Errorf("local: Favoured is %d, but must be 0 to %d (the number of pairs)", m.Favoured, m.Pairs)
 	}
 	if err := checkLocalEpsilon(m.Epsilon); err != nil {
 		return nil, err
@@ -196,7 +195,7 @@ func (c *DirectionChannel) Event() account.Event {
 // the estimate of that lemma has mean 2g (docs/theory.md#local-direction).
 func (c *DirectionChannel) Scale() float64 { return c.scale }
 
-var errNotFiniteVector = errors.New("local: the vector is not finite or has the wrong length; no message was drawn")
+var errNotFiniteVector = errors.New("local: the vector is not finite or has the wrong length; no message was made")
 
 // Send draws the message for the vector g, which has length Dim. It does not change g.
 func (c *DirectionChannel) Send(g []float64, src *privacy.Source) (DirectionMessage, error) {

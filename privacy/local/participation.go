@@ -67,15 +67,15 @@ func (m Direction) Participation(epsilon, share float64) (RandomizedResponse, *D
 		against := (epsilon-r.Epsilon)*(1-0x1p-38) - epsilon*slack
 		m.Epsilon = min(epsilon, -math.Log1p(math.Expm1(-against)/(1-few)))
 		if c, err = m.Channel(); err != nil {
-			return r, nil, fmt.Errorf("%w; give the response a smaller share of epsilon", err)
+			return r, nil, fmt.Errorf("%w; give the randomised response a smaller share of epsilon", err)
 		}
 	}
 	if err := r.Validate(); err != nil {
 		return r, nil, err
 	}
 	if spent := c.ParticipationEpsilon(r.Epsilon); !(spent <= epsilon) {
-		return r, nil, fmt.Errorf("local: response (epsilon %v) and direction (epsilon %v) cost epsilon %v "+
-			"together; want at most %v", r.Epsilon, m.Epsilon, spent, epsilon)
+		return r, nil, fmt.Errorf("local: response (epsilon %v) and direction (epsilon %v) together cost epsilon "+
+			"%v, but the limit is %v", r.Epsilon, m.Epsilon, spent, epsilon)
 	}
 	return r, c, nil
 }

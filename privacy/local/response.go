@@ -52,7 +52,7 @@ func (m RandomizedResponse) Answer(truth int, src *privacy.Source) (int, error) 
 		return 0, err
 	}
 	if truth < 0 || truth >= m.categories() {
-		return 0, fmt.Errorf("local: the true answer is outside of the %d categories of the randomised response",
+		return 0, fmt.Errorf("local: the true answer is not one of the %d categories",
 			m.categories())
 	}
 	law := newPlaceLaw(m.categories(), 1, m.Epsilon)

@@ -26,13 +26,13 @@ func ShuffleEpsilon(epsilon0 float64, n int, delta float64) (float64, error) {
 		return 0, err
 	}
 	if !(delta > 0 && delta < 1) || n < 1 {
-		return 0, fmt.Errorf("local: shuffle amplification has %d messages at delta %v, but needs at least 1 message "+
-			"and a delta in (0, 1)", n, delta)
+		return 0, fmt.Errorf("local: shuffle amplification got %d messages and delta %v; want at least 1 message "+
+			"and 0 < delta < 1", n, delta)
 	}
 	limit := math.Log(float64(n) / (16 * math.Log(2/delta)))
 	if !(epsilon0 < limit*(1-0x1p-40)) {
-		return 0, fmt.Errorf("local: with %d messages and delta %g, shuffling amplifies local epsilons up to %.4g, "+
-			"not %g; each message keeps epsilon %g", n, delta, max(limit, 0), epsilon0, epsilon0)
+		return 0, fmt.Errorf("local: shuffling %d messages at delta %g helps only below the local epsilon %.4g; "+
+			"here it is %g, so the guarantee stays at epsilon %g", n, delta, max(limit, 0), epsilon0, epsilon0)
 	}
 	e := math.Exp(epsilon0)
 	gain := math.Tanh(epsilon0/2) * (8*math.Sqrt(e*math.Log(4/delta)/float64(n)) + 8*e/float64(n))

@@ -142,7 +142,7 @@ func checkRejected(fresh func() account.Accountant) error {
 				return fmt.Errorf("accepted %#v", e)
 			}
 			if c.unknown && !errors.Is(err, account.ErrUnsupported) {
-				return fmt.Errorf("the error for an unknown event does not wrap ErrUnsupported: %w", err)
+				return fmt.Errorf("an unknown event gives an error that does not wrap ErrUnsupported: %w", err)
 			}
 			after := curve(a)
 			for i := range after {
@@ -167,18 +167,18 @@ func checkMonotone(fresh func() account.Accountant) error {
 		now := curve(a)
 		for j := range now {
 			if now[j] < last[j] || math.IsNaN(now[j]) {
-				return fmt.Errorf("one more release decreased the cost from %v to %v", last[j], now[j])
+				return fmt.Errorf("one more release must not lower the cost, but it fell from %v to %v", last[j], now[j])
 			}
 		}
 		last = now
 		for j, d := range deltas[1:] {
 			if a.Epsilon(d) > a.Epsilon(deltas[j]) {
-				return fmt.Errorf("epsilon at delta %v is above epsilon at delta %v", d, deltas[j])
+				return fmt.Errorf("epsilon is larger at delta %v than at delta %v", d, deltas[j])
 			}
 		}
 		for eps := 0.0; eps < 3; eps += 0.25 {
 			if a.Delta(eps+0.25) > a.Delta(eps) {
-				return fmt.Errorf("delta at epsilon %v is above delta at %v", eps+0.25, eps)
+				return fmt.Errorf("delta is larger at epsilon %v than at epsilon %v", eps+0.25, eps)
 			}
 		}
 		for _, d := range deltas {
@@ -193,7 +193,7 @@ func checkMonotone(fresh func() account.Accountant) error {
 		return err
 	}
 	if !(noisy.Epsilon(1e-5) < quiet.Epsilon(1e-5)) {
-		return errors.New("halving the noise does not increase the cost")
+		return errors.New("the cost must grow when the noise is halved, but it did not")
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func checkAgainstCurve(a account.Accountant, exact func(float64) float64, total 
 	}
 	for _, d := range deltas {
 		if e := a.Epsilon(d); exact(e) > d*(1+1e-9) {
-			return fmt.Errorf("epsilon is %v at delta %v, but its exact delta is %v",
+			return fmt.Errorf("epsilon %v was given for delta %v, but its exact delta is %v",
 				e, d, exact(e))
 		}
 	}

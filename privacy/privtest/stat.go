@@ -55,8 +55,8 @@ func CheckMultinomial(counts []int, probs []float64, alpha float64) error {
 		}
 	}
 	if len(counts) != len(probs) || len(counts) < 2 || n == 0 || !(math.Abs(total-1) <= 1e-9) {
-		return fmt.Errorf("privtest: got %d counts with sum %d and %d probabilities with sum %v; want as many "+
-			"counts as probabilities, at least 2, a positive sum and sum 1", len(counts), n, len(probs), total)
+		return fmt.Errorf("privtest: got %d counts (sum %d) and %d probabilities (sum %v); want 2 or more of each, "+
+			"in equal numbers; the counts must have a sum > 0, the probabilities the sum 1", len(counts), n, len(probs), total)
 	}
 	a := alpha / 3
 	cum, cumP, kl := 0, 0.0, 0.0

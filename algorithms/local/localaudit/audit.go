@@ -179,7 +179,7 @@ func linearInstances(p *local.Plan) []*Report {
 			if p.Gradual() && p.Method != local.PrestigeLabel { // x is public for that method
 				add(epoch, w, "x of norm R_x against R_x/100, label 1", along(p, 0, 1, 1), along(p, 0, 0.01, 1))
 				if p.Dim > 1 {
-					add(epoch, w, "x = R_x on the last axis against -R_x on the first axis, label 1", along(p, p.Dim-1, 1, 1),
+					add(epoch, w, "x = (0, ..., R_x) against x = (-R_x, 0, ...), label 1", along(p, p.Dim-1, 1, 1),
 						along(p, 0, -1, 1))
 					all[len(all)-1].along = [2][]float64{axis(p.Dim, p.Dim-1), axis(p.Dim, 0)}
 				}

@@ -53,7 +53,7 @@ func networkInstances(p *local.Plan) ([]*Report, error) {
 				a, b engine.Record
 			}{
 				{"x of norm R_x with label 1 against label -1", along(p, 0, 1, 1), along(p, 0, 1, -1)},
-				{"x = R_x on the last axis against -R_x on the first axis, label 1",
+				{"x = (0, ..., R_x) against x = (-R_x, 0, ...), label 1",
 					along(p, p.Dim-1, 1, 1), along(p, 0, -1, 1)},
 			} {
 				st := p.Start()

@@ -239,10 +239,11 @@ func (c *Client) accept(protocol Protocol, z engine.Record) (*local.Plan, error)
 	}
 	switch {
 	case p.FeatureNorm < engine.UnitBounds().FeatureNorm:
-		return nil, inputError("the protocol needs features of norm at most %g, but records of this program have "+
-			"norms up to 1; no message was sent", p.FeatureNorm)
+		return nil, inputError("the protocol allows feature norms up to %g, but here they reach 1; no message was "+
+			"sent", p.FeatureNorm)
 	case p.Guarantee.Kind == privacy.LabelLDP && !c.Limits.PublicFeatures:
-		return nil, inputError("method %s sends the features in clear; if they are public, set Limits.PublicFeatures",
+		return nil, inputError("method %s sends the features without noise; if the features are public, set "+
+			"Limits.PublicFeatures",
 			p.Method)
 	case p.Guarantee.Kind != privacy.LocalDP && p.Guarantee.Kind != privacy.LabelLDP:
 		return nil, inputError("method %s gives no guarantee; no message was sent", p.Method)
@@ -317,8 +318,8 @@ func away(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &stranger):
-		return inputError("the certificate of Remote.URL is not trusted, so no message was sent; if you trust the "+
-			"server, give its certificates to NewHTTPClient: %w", err)
+		return inputError("the certificate of Remote.URL is not trusted, so no message was sent; give "+
+			"NewHTTPClient the certificates that you trust: %w", err)
 	case errors.As(err, &refused) && refused.Status < 500 && refused.Status != http.StatusTooManyRequests:
 		return err
 	case errors.Is(err, errAddress):

@@ -173,7 +173,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 				return
 			}
 			refuse(w, http.StatusBadRequest, CodeMessage,
-				errors.New("the body is not one JSON object with user, epoch, takes, seed and choice"))
+				errors.New("the body must be one JSON object with user, epoch, takes, seed and choice"))
 			return
 		}
 		if user != "" && user != m.User {
@@ -213,7 +213,7 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 		switch {
 		case !o.serves(r.Host):
 			refuse(w, http.StatusMisdirectedRequest, CodeMessage,
-				errors.New("the header Host is not a name of this server; whoever runs the server can add the name "+
+				errors.New("the header Host does not name this server; the owner of the server can add the name "+
 					"(dyad local server --host NAME)"))
 			return
 		case r.Header["Origin"] != nil:
@@ -223,7 +223,7 @@ func (o HandlerOptions) bounded(h http.Handler) http.Handler {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // no more is read of it
 			w.Header().Set("Connection", "close")
 			refuse(w, http.StatusLengthRequired, CodeMessage,
-				errors.New("a message needs Content-Length, and may not be chunked"))
+				errors.New("send the message with Content-Length, not chunked"))
 			return
 		}
 		if r.ContentLength == 0 {

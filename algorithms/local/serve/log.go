@@ -31,8 +31,8 @@ type messageLog struct {
 var (
 	// ErrBusy means that another process has the log open.
 	ErrBusy    = errors.New("serve: another server uses this directory; stop that server, or choose another directory")
-	errLogPlan = errors.New("serve: this directory holds messages of another protocol; choose another directory, or " +
-		"start the server with the options of its first start")
+	errLogPlan = errors.New("serve: this directory holds messages of another protocol; choose another directory, " +
+		"or the options of the first start")
 )
 
 // openLog opens or creates the log in dir for a plan and calls each for every submission. An interrupted write

@@ -33,7 +33,7 @@ func (l Loss) loss() (engine.MarginLoss, error) {
 		}
 		for _, r := range name {
 			if r == utf8.RuneError || !unicode.IsPrint(r) {
-				return nil, errors.New("serve: the definition of the server's loss has characters that cannot be printed")
+				return nil, errors.New("serve: the server's loss has characters that cannot be printed")
 			}
 		}
 	}

@@ -79,8 +79,8 @@ func OpenMemory(name string) (*Memory, error) {
 	}
 	if err := m.read(file.Name()); err != nil {
 		m.Close()
-		return nil, inputError("%s is damaged, or is not a client's memory file (%v); no message was sent; restore "+
-			"its last version, not an older copy", file.Name(), err)
+		return nil, inputError("%s is damaged, or no memory file of a client (%v); no message was sent; restore "+
+			"its newest version, no older copy", file.Name(), err)
 	}
 	return m, nil
 }

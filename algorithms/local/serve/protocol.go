@@ -64,7 +64,8 @@ func (p Protocol) plan() (*local.Plan, error) {
 		version = networkVersion
 	}
 	if p.Version != version {
-		return nil, fmt.Errorf("serve: the server's protocol has version %d; want %d, or %d for a network", p.Version,
+		return nil, fmt.Errorf("serve: the server's protocol has version %d, but this client reads %d, or %d for a "+
+			"network", p.Version,
 			protocolVersion, networkVersion)
 	}
 	q := p.Protocol

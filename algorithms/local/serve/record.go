@@ -95,7 +95,7 @@ func (r *recordScan) read(ctx context.Context, labels dataset.LabelMode) (z engi
 	case errors.As(err, &parse) && parse.Row > 0 && !parse.Header:
 		return z, err.Error(), nil
 	case count < r.Row && s.SelectsByLabel() && (err == nil || parse != nil && parse.Row == 0):
-		return z, "the schema leaves out records with the label of this record", nil
+		return z, "the schema leaves this record out because of its label", nil
 	case err != nil && (parse == nil || count == 0):
 		return z, "", input.As(err)
 	}

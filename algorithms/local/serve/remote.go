@@ -72,7 +72,7 @@ func (r Remote) do(ctx context.Context, method, path string, body, into any, use
 		return fmt.Errorf("%w: %q, want http://host:port or https://host", errAddress, r.URL)
 	}
 	if r.Token != "" && readable(base) {
-		return fmt.Errorf("%w: a token would be sent to %s in clear; use https", errAddress, base.Host)
+		return fmt.Errorf("%w: the token would go to %s unencrypted; use https", errAddress, base.Host)
 	}
 	var content io.Reader // nil for GET
 	if body != nil {

@@ -81,7 +81,8 @@ func Open(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service, err
 		return nil, fmt.Errorf("serve: clients would refuse this protocol: %w", err)
 	}
 	if seen.Lipschitz != plan.Lipschitz || seen.EstimateNorm != plan.EstimateNorm {
-		return nil, fmt.Errorf("serve: the published protocol gives clients L = %v and B = %v, want %v and %v",
+		return nil, fmt.Errorf("serve: the published protocol gives Lipschitz = %v and EstimateNorm = %v, but the "+
+			"plan has %v and %v",
 			seen.Lipschitz, seen.EstimateNorm, plan.Lipschitz, plan.EstimateNorm)
 	}
 	header, err := json.Marshal(public)
@@ -284,12 +285,12 @@ func (s *Service) check(m Submission) (local.Message, error) {
 	}
 	if s.known != nil {
 		if first, ok := s.known[s.individual(m.User)]; ok && first != m.User {
-			return local.Message{}, fmt.Errorf("%w: the user's id looks like an id that was used before; use the "+
-				"earlier id, or let the server allow ids that look alike", ErrMessage)
+			return local.Message{}, fmt.Errorf("%w: the user's id looks like an earlier id; use that id, or let "+
+				"the owner of the server allow such ids (--look-alike-ids allow)", ErrMessage)
 		}
 	}
 	if m.Epoch != s.state.Epoch {
-		return local.Message{}, fmt.Errorf("%w: the message is for epoch %d, but the present epoch is %d",
+		return local.Message{}, fmt.Errorf("%w: the message is for epoch %d, but the current epoch is %d",
 			ErrEpoch, m.Epoch, s.state.Epoch)
 	}
 	if s.last[m.User] == m.Epoch {

@@ -111,7 +111,7 @@ func ReadToken(path string) (string, error) {
 	}
 	words := strings.Fields(string(text))
 	if len(words) != 1 || len(words[0]) != base64.RawURLEncoding.EncodedLen(sha256.Size) {
-		return "", fmt.Errorf("serve: %s does not hold exactly one token, as \"dyad local token\" writes tokens", path)
+		return "", fmt.Errorf(`serve: %s must contain exactly one token of "dyad local token"`, path)
 	}
 	return words[0], nil
 }

@@ -62,7 +62,7 @@ func (s Submission) labelled(p *local.Plan) ([]float64, float64, error) {
 func NewSubmission(user string, epoch int, m local.Message) (Submission, error) {
 	s := Submission{User: user, Epoch: epoch, Takes: m.Takes}
 	if m.Gradient != nil {
-		return Submission{}, errors.New("serve: the message is an exact gradient, so it is not sent")
+		return Submission{}, errors.New("serve: the message is an exact gradient (without noise), so it is not sent")
 	}
 	if m.Takes {
 		s.Seed, s.Choice = base64.StdEncoding.EncodeToString(m.Direction.Seed[:]), m.Direction.Choice
@@ -78,7 +78,7 @@ func checkUser(id string) error {
 	}
 	for _, r := range id {
 		if r == utf8.RuneError || !unicode.IsGraphic(r) {
-			return fmt.Errorf("user must have no control or format characters and no %U", utf8.RuneError)
+			return fmt.Errorf("user must not contain control characters, format characters or %U", utf8.RuneError)
 		}
 	}
 	return nil

@@ -139,7 +139,7 @@ def verdict(path, public: bool) -> None:
     """Warns of a verdict of ``dyad verify`` that is not "verified"; of public data nothing is claimed. An unreadable file is an error."""
     found = run(["verify", str(path)], check=False)
     if found["verdict"] == "refused":
-        _warn(f"{path} is refused: {found['why']}. No run confirms what this file states about privacy")
+        _warn(f"{path} is refused: {found['why']}. Do not trust what it states about privacy")
     elif found["verdict"] != "verified" and not public:
         _warn(f"{path} is not covered by the checker: {found['why']}")
 

@@ -75,7 +75,7 @@ ELSEWHERE = (
     "a formula has no", "this is a folder", "this folder ", "the file is not UTF-8", "the row is longer", "a quoted field", "text follows a closing quote", "the first row",
     "the text after the label", "the index is", "the indices", "the row has a query id", "the query id (qid:)", "the header ", "the line does not belong to an ARFF",
     "not an attribute", "sparse ARFF", "an attribute of dates", "the schema has this column as a number, but the nominal", "the value is not among the nominal", "not one JSON",
-    "instance weights", "the object ", "the file does not begin with an IDX", "the labels file", "the value is an object", "this file is not an image", "the image is ", "the size of the image",
+    "instance weights", "the object ", "the file does not begin with an IDX", "the labels file", "the value is an object", "this file is not an image", "the image is ", "the image must be",
 )  # fmt: skip
 
 # The program's flags whose parameter has another name; all others are parameters by the same name, or options.

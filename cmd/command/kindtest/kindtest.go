@@ -51,7 +51,7 @@ func Check(t *testing.T, w command.With, examples ...Example) {
 		name := k.Info().Name
 		at := slices.IndexFunc(examples, func(e Example) bool { return e.Kind.Info().Name == name })
 		if at < 0 {
-			t.Errorf("%s has no example; state its options, and the flags that set them", name)
+			t.Errorf("%s has no example; add one with its options and their flags", name)
 			continue
 		}
 		of := suite{w, name, examples[at]}
@@ -218,8 +218,8 @@ func (s suite) silence(t *testing.T) {
 	}
 	for world := 1; world < len(worlds); world++ {
 		if got := told(world); got != want {
-			t.Errorf("the output differs for file %d, so it reveals a joint property of several records:\n%s\nthe "+
-				"output for the first file is\n%s", world, got, want)
+			t.Errorf("the output differs for file %d, so it reveals facts about the records:\n%s\noutput for the "+
+				"first file:\n%s", world, got, want)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func (s suite) sizes(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("rows move by up to %.3f times the certified distance", closest)
+	t.Logf("one record moves a row by at most %.3f times the certified distance", closest)
 	if math.IsNaN(closest) || closest == 0 {
 		t.Error("no record moves anything")
 	}

@@ -32,7 +32,8 @@ func (Mean) Info() algorithms.Info {
 func (m Mean) Reads(s *dataset.Schema) (algorithms.Kind, *dataset.Schema, error) {
 	at := slices.IndexFunc(s.Columns, func(c dataset.Column) bool { return c.Name == m.Column })
 	if at < 0 || len(s.Columns[at].Range) != 2 || s.Columns[at].Transform != "" {
-		return nil, nil, fmt.Errorf("own: --column is %q; want a numeric column with a range and no transform", m.Column)
+		return nil, nil, fmt.Errorf("own: --column %q must name a numeric column with a range and without a transform",
+			m.Column)
 	}
 	s.BoundsFromData = s.RangesFromData() // of a column that is left out, too
 	for i := range s.Columns {
@@ -68,7 +69,7 @@ func (Mean) Exact(r *engine.Records, _ int, _ [][]float64) []float64 {
 // Figures implements algorithms.Kind.
 func (m Mean) Figures(s algorithms.KindShape, rows algorithms.Releases, released [][]float64) (f algorithms.Facts) {
 	scale := m.half / float64(s.Records)
-	f.Line("mean", "%.6g of column %s; its noise has standard deviation %.2g",
+	f.Line("mean", "%.6g for column %s; standard deviation of the noise: %.2g",
 		f.Add("mean", m.middle+scale*released[0][0]), f.Add("column", m.Column), f.Add("noise", scale*rows[0].Deviation()))
 	return f
 }

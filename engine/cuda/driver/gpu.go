@@ -72,7 +72,7 @@ func (g *GPU) run(c Context, job func(c Context) error) error {
 	}
 	err := job(c)
 	if lost := cause(err); lost != nil {
-		g.lost = fmt.Errorf("%w; the GPU does no more work in this process", lost)
+		g.lost = fmt.Errorf("%w; this process does not use the GPU any more", lost)
 		return g.lost
 	}
 	return err

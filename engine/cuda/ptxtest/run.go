@@ -193,7 +193,7 @@ func (b *Block) run(x, y int) error {
 			return nil
 		}
 		if running != len(b.threads) {
-			return fmt.Errorf("%d of %d threads reach the barrier of line %d", running, len(b.threads), b.code[at-1].line)
+			return fmt.Errorf("only %d of %d threads reach the barrier of line %d", running, len(b.threads), b.code[at-1].line)
 		}
 		b.Phase++
 	}

@@ -243,11 +243,12 @@ func CheckOwnOnly(t *testing.T, tiles []*Tiles) {
 			_, s := f.Sums(t, alone, 1, 0)
 			want += s[0]
 			if s[0] != s[1] || s[0] == 0 {
-				t.Errorf("%s: a pair alone has the sums %v", f.Name, s)
+				t.Errorf("%s: the two records of one pair must have equal sums other than 0, but have %v", f.Name, s)
 			}
 		}
 		if sums[i] != want || full[i] == want {
-			t.Errorf("%s: the coefficients of record %d sum to %d, alone to %d", f.Name, i, sums[i], want)
+			t.Errorf("%s: the coefficients of record %d sum to %d, but those of its single pairs sum to %d", f.Name,
+				i, sums[i], want)
 		}
 	}
 }
@@ -336,7 +337,8 @@ func CheckCounts(t *testing.T, tiles []*Tiles) {
 			}
 		}
 		if products/pairs > f.Products*1.001 || special/pairs != 2 || other/pairs > f.Others {
-			t.Errorf("%s: a pair takes more than %.2f products, 2 special functions and %.0f other operations", f.Name, f.Products, f.Others)
+			t.Errorf("%s: limits for a pair: %.2f products, exactly 2 special functions, %.0f other operations", f.Name,
+				f.Products, f.Others)
 		}
 		t.Logf("%s: a pair takes %.2f products, %.2f special functions and %.2f other operations", f.Name, products/pairs,
 			special/pairs, other/pairs)

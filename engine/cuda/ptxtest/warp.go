@@ -64,7 +64,7 @@ func (b *Block) advanceWarp(w int) error {
 			}
 			if !s.done && !s.barrier {
 				if at >= 0 && at != s.pc {
-					return fmt.Errorf("lanes of warp %d wait at lines %d and %d", w, b.code[at].line, b.code[s.pc].line)
+					return fmt.Errorf("lanes of warp %d wait at different lines: %d and %d", w, b.code[at].line, b.code[s.pc].line)
 				}
 				at = s.pc
 				waiting++

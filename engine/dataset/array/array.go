@@ -172,8 +172,7 @@ const (
 	RuleNPYHeader = "the file does not begin with an NPY header; write the array with numpy.save"
 	RuleNPYType   = "the element type is not float32, float64, a whole number of 1 to 8 bytes, or bool; convert " +
 		"the array"
-	RuleIDXHeader = "the file does not begin with an IDX header, which has two zeros, a type, the number of axes " +
-		"and their lengths"
+	RuleIDXHeader  = "the file does not begin with an IDX header (two zeros, type, number of axes, lengths of axes)"
 	RuleVector     = "each row must have exactly one number as its label or its group"
 	RuleMatrix     = "the features must be a matrix with one row for each record and one column for each feature"
 	RuleArrayShort = "the array has fewer values than its header states, so the file is truncated; fetch or write " +

@@ -65,7 +65,7 @@ func Entries() []Entry {
 			Positive: "diabetes, 268 (-1 in the LIBSVM file)", Terms: "public; UCI withdrew the data, so do not " +
 				"commit them",
 			Page: "https://www.openml.org/d/37", Schema: "pima-libsvm",
-			Note: "zeros stand for missing values; UCI no longer offers the CSV file (schema pima)",
+			Note: "a zero means a missing value; the CSV file (schema pima) is no longer at UCI",
 			Files: []File{
 				{Name: "diabetes.libsvm", URL: libsvm + "diabetes",
 					SHA256: "eb482976f632eb53b995fa6e160829aeeff1991ca42b8c303d24fb2fb4d80551", Bytes: 75502},
@@ -117,14 +117,14 @@ func Entries() []Entry {
 		{
 			Name: "bank", Title: "Bank marketing", Rows: "45211", Features: "16, mixed",
 			Positive: "yes, 5289", Terms: "CC BY 4.0", Page: "https://archive.ics.uci.edu/dataset/222", Schema: "bank",
-			Note: "duration leaks the label; the ready schema leaves it out",
+			Note: "duration reveals the label, so the ready schema leaves duration out",
 			Files: []File{{Name: "bank-full.csv", URL: uci + "00222/bank.zip", Member: "bank-full.csv",
 				SHA256: "d1513ec63b385506f7cfce9f2c5caa9fe99e7ba4e8c3fa264b3aaf0f849ed32d", Bytes: 4610348}},
 		},
 		{
 			Name: "mnist38", Title: "MNIST digits, 8 against 3", Rows: "11982 and 1984 (of 60000 and 10000)", Features: "784",
 			Positive: "8, 5851 and 974", Terms: "MNIST terms", Page: "https://www.openml.org/d/554", Schema: "mnist38",
-			Note: "the file has all ten digits; the ready schema leaves out the rows of the other eight digits",
+			Note: "the file has all ten digits; the ready schema keeps only the rows of 8 and 3",
 			Files: []File{
 				{Name: "train-images-idx3-ubyte.gz", URL: mnist + "train-images-idx3-ubyte.gz"},
 				{Name: "train-labels-idx1-ubyte.gz", URL: mnist + "train-labels-idx1-ubyte.gz"},

@@ -92,7 +92,7 @@ func (f *Fetcher) Fetch(ctx context.Context, file File, dir string) (Result, err
 	r, err := check(file, ready)
 	if err != nil {
 		discard(part)
-		return Result{}, fmt.Errorf("%w (from %s; no file was kept)", err, address)
+		return Result{}, fmt.Errorf("%w (downloaded from %s; no file was kept)", err, address)
 	}
 	if err := os.Rename(ready, final); err != nil {
 		return Result{}, fmt.Errorf("catalog: %w", err)
@@ -136,7 +136,7 @@ func (f *Fetcher) download(ctx context.Context, address, part, final string) err
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case errors.Is(err, ErrUnreachable):
-			return fmt.Errorf("%w; run the same command again when online, or save %s as %s yourself", err, address, final)
+			return fmt.Errorf("%w; repeat the command when online, or save %s as %s", err, address, final)
 		case !again:
 			return err
 		case attempt >= f.Retries:
@@ -201,8 +201,8 @@ func (f *Fetcher) transfer(ctx context.Context, address, part string) (again boo
 		return true, fmt.Errorf("catalog: %s cannot continue the partial download, which was discarded", address)
 	default:
 		again := response.StatusCode >= 500 || response.StatusCode == http.StatusTooManyRequests
-		return again, fmt.Errorf("catalog: %s answers %q; the address may have changed, so look at the page of the "+
-			"data set", address, response.Status)
+		return again, fmt.Errorf("catalog: %s answered %q; the address may have changed; see the page of the data set",
+			address, response.Status)
 	}
 	if err := errors.Join(out.Truncate(have), saveTag(part, response.Header)); err != nil {
 		return false, fmt.Errorf("catalog: %w", err)

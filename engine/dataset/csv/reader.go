@@ -224,8 +224,8 @@ func (r *Reader) errorf(position int, rule string) error {
 
 // The rules of delimited text.
 const (
-	RuleOpenQuote = "a quoted field begins in this row and is never closed; close the field, or double each quote that " +
-		"belongs to the text"
+	RuleOpenQuote = "a quoted field begins in this row and is never closed; close the field, or double each quote " +
+		"inside the text"
 	RuleAfterQuote = "text follows a closing quote; add a delimiter, double each quote inside the text, or correct " +
 		"csv.delimiter"
 )

@@ -16,8 +16,8 @@ func (p *profile) labelAnswer() error {
 			continue
 		}
 		if p.o.Label != "" {
-			return p.errorf(0, fmt.Sprintf("the label is %q, but the answers give %q role: label; a file has only "+
-				"one label", p.o.Label, name))
+			return p.errorf(0, fmt.Sprintf("both %q and %q are labels; a file has only one label, so change "+
+				"--label or an answer", p.o.Label, name))
 		}
 		p.o.Label = name
 	}
@@ -39,8 +39,8 @@ func (p *profile) checkAnswers() error {
 			return p.errorf(0, fmt.Sprintf("the answers name the column %q, but the file has no such column; its columns are %s",
 				name, strings.Join(p.names, ", ")))
 		case a.Role == schema.RolePerson && a.Persons == 0 && a.IDs == "":
-			return p.errorf(0, fmt.Sprintf("the answer %q has role: person; add the key persons: N (the public "+
-				"number of different ids) or ids: public", name))
+			return p.errorf(0, fmt.Sprintf("the answer %q has role: person; add persons: N (public number of "+
+				"persons) or ids: public", name))
 		case a.Role != schema.RolePerson && (a.Persons != 0 || a.IDs != "" || a.MaxRowsPerPerson != 0):
 			return p.errorf(0, fmt.Sprintf("the answer %q has persons, ids or max_rows_per_person, but these keys "+
 				"need role: person", name))
@@ -55,7 +55,7 @@ func (p *profile) checkAnswers() error {
 		}
 		if !slices.Contains(candidates, i) {
 			return p.errorf(0, fmt.Sprintf("the column %q cannot be the label, because a label has exactly two "+
-				"values and no missing values%s", name, p.nearLabel()))
+				"values, none missing%s", name, p.nearLabel()))
 		}
 		if v := p.o.Positive; v != "" && p.stats[i].count(v) == 0 {
 			return p.errorf(0, fmt.Sprintf("the label %q has no value %q", name, v))
@@ -63,8 +63,8 @@ func (p *profile) checkAnswers() error {
 		return nil
 	}
 	if len(candidates) == 0 {
-		return fmt.Errorf("dataset: %s: no column can be the label (exactly two values, none missing)%s; correct "+
-			"the file, or write the schema by hand", p.path, p.nearLabel())
+		return fmt.Errorf("dataset: %s: no column can be the label, which needs exactly two values, none "+
+			"missing%s; correct the file, or write the schema by hand", p.path, p.nearLabel())
 	}
 	return nil
 }

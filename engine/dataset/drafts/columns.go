@@ -96,7 +96,7 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 	case s.why != "":
 		ignore("%s", s.why)
 	case s.isNumeric() && len(s.nominal) > 0 && s.texted > 0:
-		ignore("the header lists texts for this column, but the column contains both numbers and texts")
+		ignore("the header lists texts for this column, but some values are numbers")
 	case s.isNumeric() && s.lo < s.hi && !math.IsInf(s.hi-s.lo, 0) && s.hi/2-s.lo/2 > 0:
 		c.Range = []float64{s.lo, s.hi}
 		c.from("")
@@ -110,14 +110,14 @@ func (p *profile) decide(c *draftColumn, s *columnStats, first bool, hasID *bool
 		ignore("the numbers are too large or too close together to scale")
 	case !s.isCategorical():
 		if n := s.values - s.texted; n > 0 {
-			ignore("%d of %d values are numbers: list the other values under missing, or correct them", n, s.values)
+			ignore("only %d of %d values are numbers: correct the others, or list them under missing", n, s.values)
 		} else {
 			ignore("text with more than %d different values%s", draftCategories, s.mayNamePersons(c.Name))
 		}
 	case !validTexts(s.texts):
 		ignore("not UTF-8; set csv.encoding and draft again")
 	case namesParts(s.categories()):
-		ignore("the values name parts of a split; train on a file of only the training rows")
+		ignore("the values look like names of a split; train on a file with only the training rows")
 	default:
 		c.Categories = s.categories()
 		c.from("")
@@ -151,7 +151,7 @@ func (c *draftColumn) words(s *columnStats) string {
 			s.missing = append(s.missing, w)
 		}
 	}
-	return "; the texts among the values count as missing; check that no text is a value, such as a detection limit"
+	return "; texts among the values count as missing; check that no text is a value, such as a detection limit"
 }
 
 // answer combines an answer with the findings of the draft. The answer takes precedence.
@@ -220,8 +220,8 @@ func (p *profile) labelCandidates() (out []int) {
 func (p *profile) nearLabel() string {
 	for i, s := range p.stats {
 		if classes, _ := s.classes(); p.names[i] != "" && classes != nil && s.values < p.rows {
-			return fmt.Sprintf("; column %q has two values, but some of its values are missing, the first in row "+
-				"%d; fill them in", p.names[i], s.gap)
+			return fmt.Sprintf("; column %q has two values, but also gaps, the first in row %d; fill the gaps",
+				p.names[i], s.gap)
 		}
 	}
 	return ""

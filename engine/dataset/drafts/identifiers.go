@@ -28,7 +28,7 @@ func hasCodeName(name string) bool {
 // mayNamePersons returns a hint if the name of the column suggests an identifier and some values repeat.
 func (s *columnStats) mayNamePersons(name string) string {
 	if s.repeats > 0 && (hasCodeName(name) || s.hasOneLength()) {
-		return "; some values repeat; if they identify persons, set role: person to protect persons, not only rows"
+		return "; some values repeat; if each value is a person, set role: person to protect all rows of a person"
 	}
 	return ""
 }

@@ -123,8 +123,8 @@ func (p *profile) openArrays(in *source.Input, u *source.Unpacked, probe *schema
 		}
 	}
 	if names.X == "" || names.Y == "" {
-		return kind, p.errorf(0, "the archive has no pair of a matrix and a vector of numbers; write the schema by "+
-			"hand")
+		return kind, p.errorf(0, "the archive needs a matrix for features and a vector for labels; write the "+
+			"schema by hand")
 	}
 	probe.Arrays = names
 	return kind, nil

@@ -62,8 +62,8 @@ func (p *profile) skipped(prefix string, row int) error {
 	if rows == nil || slices.Contains(rows, row) {
 		return nil
 	}
-	return p.errorf(row, fmt.Sprintf("the row begins like row %d (title, units or total); remove row %d, because "+
-		"csv.comment would skip both", rows[0], rows[0]))
+	return p.errorf(row, fmt.Sprintf("the row begins like row %d (a title, units or a total), so csv.comment would "+
+		"skip both; remove row %d", rows[0], rows[0]))
 }
 
 // totalWords are lower-case words at the beginning of rows with totals.

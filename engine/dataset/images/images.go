@@ -30,8 +30,7 @@ const (
 	ruleKind = "this file is not an image in a supported format (PNG, PGM P5 or PPM P6, with numbers up to 255); " +
 		"convert it"
 	ruleBroken = "the image is damaged or truncated; write it again"
-	ruleSize   = "the size of the image is not %d x %d, but the features of the schema need this size; scale the " +
-		"image, or correct features"
+	ruleSize   = "the image must be %d x %d, as in the schema; scale the image, or correct the key features"
 )
 
 // The length of a file is at most maxPerNumber bytes for each number plus maxText bytes. maxPerNumber covers
@@ -45,8 +44,8 @@ func Read(name string, r io.Reader, row []float64) error {
 	channels, side, ok := Shape(len(row))
 	refuse := func(rule string) error { return &source.ParseError{File: name, Rule: rule} }
 	if !ok {
-		return refuse(fmt.Sprintf("%d features do not form a square image; want k*k features for grey, or 3*k*k "+
-			"for colour", len(row)))
+		return refuse(fmt.Sprintf("%d features do not form a square image; a grey image has k*k features, a colour "+
+			"image 3*k*k", len(row)))
 	}
 	text, err := io.ReadAll(io.LimitReader(r, int64(maxPerNumber*len(row)+maxText)))
 	if err != nil {

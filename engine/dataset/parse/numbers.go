@@ -130,8 +130,8 @@ const (
 		"word space"
 	ruleTwoReadings = `the number has a comma, which begins a fraction or separates thousands; set decimal: "," or ` +
 		`thousands: ","`
-	ruleUnit = "the number has a unit or a currency; set suffix or prefix of this column to it, and set decimal if " +
-		"the fraction begins at a comma"
+	ruleUnit = "the number has a unit or a currency; set suffix or prefix of this column to it (for a decimal " +
+		"comma, also set decimal)"
 	ruleNotation = "the value is not a number in the notation of the schema (csv.decimal, csv.thousands, suffix); " +
 		"correct the value or the schema, or list the value under missing.values"
 	ruleDate = "the value is not a date in the format of the schema; correct the value or date.format, or list the " +

@@ -114,8 +114,8 @@ func parseMemory(text []byte) (*Memory, error) {
 	var m Memory
 	if json.NewDecoder(bytes.NewReader(rest)).Decode(&m) != nil || m.Format != draftedFormat || !isDraftID(m.Draft) ||
 		!bytes.Equal(m.text(), text) {
-		return nil, errors.New("the file was changed, or another version wrote it; restore the file, or move it " +
-			"away and draft again")
+		return nil, errors.New("the file was changed or is from another version; restore it, or move it away and " +
+			"draft again")
 	}
 	return &m, nil
 }
@@ -134,8 +134,7 @@ func readMemory(path string) (*Memory, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("dataset: cannot read the file with the values that the draft of the schema took "+
-			"from the data: %w", err)
+		return nil, fmt.Errorf("dataset: cannot read the file of the draft (.drafted): %w", err)
 	}
 	m, err := parseMemory(text)
 	if err != nil {

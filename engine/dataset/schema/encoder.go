@@ -40,8 +40,8 @@ func NewEncoder(s *Schema) (*Encoder, error) {
 		return nil, err
 	}
 	if s.Basis == BasisAuto {
-		return nil, fmt.Errorf("dataset: schema: basis: %s is for dyad train and dyad plan; name a basis here, "+
-			"such as %s6 or %s", BasisAuto, basisCurve, BasisNone)
+		return nil, fmt.Errorf(`dataset: schema: "basis: %s" is only for dyad train and dyad plan; name a basis `+
+			"here, such as %s6 or %s", BasisAuto, basisCurve, BasisNone)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {

@@ -153,7 +153,7 @@ func Transform(v float64, transform string) float64 {
 
 // The rules of a field.
 const (
-	RuleMissing  = "the value is missing; fill it in, or give the column a missing policy other than error"
+	RuleMissing  = "the value is missing; fill it in, or give the column another missing policy"
 	RuleCategory = "the category is not in the schema; correct it, add it to the public categories, or set " +
 		"`unknown: other`"
 	RuleNotUTF8 = "the file is not UTF-8; set csv.encoding: windows-1252 if the file is Latin-1, or save the file " +

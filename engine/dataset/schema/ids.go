@@ -89,7 +89,7 @@ func CheckIDs(ids []string, file, column string, alike LookAlikes) error {
 // The rules of ids.
 const (
 	ruleRecordNoID   = "the id of record %d is missing; pairs need the id of every record"
-	ruleRecordSameID = "records %d and %d have the same id; pairs need exactly one record for each id"
-	ruleRecordAlike  = "records %d and %d have ids that look alike; correct them, or use --look-alike-ids allow " +
-		"for different individuals"
+	ruleRecordSameID = "records %d and %d have the same id; pairs need one record for each id"
+	ruleRecordAlike  = "records %d and %d have ids that look alike; correct them, or for two individuals, use " +
+		"--look-alike-ids allow"
 )

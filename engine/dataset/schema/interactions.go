@@ -18,8 +18,8 @@ type Interaction struct {
 func (v *validator) interactions() {
 	s := v.s
 	if len(s.Interactions) > 0 && s.ByIndex() {
-		v.addf("interactions need columns with names, which this format does not have; leave interactions out, or " +
-			"convert the file to CSV (dyad data convert)")
+		v.addf("interactions need named columns; leave interactions out, or convert the file to CSV (dyad data " +
+			"convert)")
 		return
 	}
 	feature := map[string]bool{}
@@ -87,10 +87,10 @@ func (v *validator) choice(columns map[string]Feature, dim int) {
 	case s.ChooseInteractions < 0 || s.ChooseInteractions > mostChosen:
 		v.addf("choose_interactions is %d, but it must be 1 to %d pairs, or left out", s.ChooseInteractions, mostChosen)
 	case s.ByIndex():
-		v.addf("choose_interactions needs columns with names, which this format does not have; leave it out, or " +
-			"convert the file to CSV (dyad data convert)")
+		v.addf("choose_interactions needs named columns; leave it out, or convert the file to CSV (dyad data convert)")
 	case left < 0:
-		v.addf("choose_interactions is %d, but too few other pairs have at most %d products; choose fewer pairs",
+		v.addf("choose_interactions is %d, but there are fewer other pairs (with at most %d products); choose "+
+			"fewer pairs",
 			s.ChooseInteractions, widestCandidate)
 	default:
 		for _, w := range widths[len(widths)-s.ChooseInteractions:] {

@@ -80,7 +80,7 @@ func (e *Encoder) TrimLabel(label string) string {
 
 // The rules of a label.
 const (
-	RuleLabel = "the label is neither the positive nor the negative class of the schema; correct the value, or the " +
+	RuleLabel = "the label is neither the positive nor the negative class of the schema; correct the value or the " +
 		"schema"
 	RuleNoLabel     = "the label is missing; training and evaluation need a label in every row"
 	RuleLabelRange  = "the label is outside its range; correct the value, or the range in the schema"

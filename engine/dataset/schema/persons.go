@@ -20,7 +20,7 @@ func (s *Schema) PersonCap() int {
 func (v *validator) persons(count int) {
 	s := v.s
 	v.addIf(count == 1 && s.label().Others != "",
-		"a schema cannot have both role: person and others: drop; labels would decide which persons remain")
+		"`role: person` and `others: drop` exclude each other; remove one of the two")
 	v.addIf(s.IDs != "" && s.IDs != IDsPublic,
 		"ids is %q, but must be public; for private ids, declare persons instead", s.IDs)
 	for _, n := range []struct {
@@ -34,12 +34,12 @@ func (v *validator) persons(count int) {
 		v.addf("persons, ids and max_rows_per_person are only for a schema with a column of role: person")
 	case count == 0:
 	case s.RowsPerPerson != 0:
-		v.addf("a schema with role: person takes max_rows_per_person, not rows_per_person")
+		v.addf("with role: person, set max_rows_per_person, not rows_per_person")
 	case s.Persons != 0 && s.IDs != "":
 		v.addf("a schema cannot have both persons and ids: public; give the public number of persons, or declare " +
 			"the ids public")
 	case s.Persons == 0 && s.IDs == "" && !s.Public:
-		v.addf("role: person needs `persons: N` (the public number of different ids) or `ids: public`")
+		v.addf("`role: person` needs `persons: N`, the public number of persons, or `ids: public`")
 	case s.Persons == 1:
 		v.addf("persons is 1, but a pairwise loss needs at least 2")
 	}

@@ -67,7 +67,7 @@ func (v *validator) numericRange(where string, r []float64, transform string) {
 	}
 	if lo < hi && !(lo < 0 && transform != "") {
 		if _, half := centerAndHalf(lo, hi, transform, v.s.IsSparse()); !(half > 0) {
-			v.addf("%s: the range is too narrow to divide by", where)
+			v.addf("%s: the range is too narrow; widen it", where)
 		}
 	}
 	v.addIf(v.s.IsSparse() && (lo > 0 || hi < 0),
@@ -82,6 +82,6 @@ func (v *validator) notation(where, decimal, ownDecimal, thousands string) {
 	if !slices.Contains([]string{"", ".", ",", "'", parse.ThousandsSpace}, thousands) {
 		v.addf("%sthousands is %q, but it must be a point, a comma, an apostrophe or space", where, thousands)
 	} else if thousands != "" && thousands == cmp.Or(decimal, ".") {
-		v.addf(`%sthousands and decimal are the same character; for numbers such as 1.234,5 set decimal: ","`, where)
+		v.addf(`%sthousands and decimal have the same character; for numbers such as 1.234,5 set decimal: ","`, where)
 	}
 }

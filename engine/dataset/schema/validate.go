@@ -38,7 +38,7 @@ func (v *validator) check() {
 		"data_id must be 1 to 128 letters, digits, dots, hyphens or underscores; it names the data in the "+
 			"privacy ledger")
 	v.addIf(s.Draft != "" && !isDraftID(s.Draft),
-		`the key "draft" has a value that no draft wrote; restore the original line, or draft the schema again`)
+		`the key "draft" has an invalid value; restore the original line, or draft the schema again`)
 	v.addIf(s.Format != "" && !slices.Contains(formats[:], s.Format),
 		"format is %q, want %s", s.Format, strings.Join(formats[:], ", "))
 	switch {
@@ -46,8 +46,7 @@ func (v *validator) check() {
 		v.addf("store is %q; want %s or %s; for mmap, use --store", s.Store,
 			StoreFloat64, StoreFloat32)
 	case s.IsNarrow() && s.IsSparse():
-		v.addf("store: %s needs dense records, but sparse records are stored as float64; leave store out, or set "+
-			"dense: true", StoreFloat32)
+		v.addf("store: %s is only for dense records; leave store out, or set dense: true", StoreFloat32)
 	}
 	v.addIf(s.Sheet != "" && s.Format != FormatXLSX, "sheet is for format: xlsx")
 	v.missing("missing", s.Missing, "")
@@ -85,8 +84,7 @@ func (v *validator) roles() {
 	}
 	switch n := count[RoleLabel]; {
 	case n == 0:
-		v.addf("no column has role: label; give this role to the column that tells the classes apart (only labelled " +
-			"pairs need no label column)")
+		v.addf("no column has role: label; give this role to the column of the classes (labelled pairs need none)")
 	case n > 1:
 		v.addf("%d columns have role: label, but only one column may have it", n)
 	}
@@ -108,12 +106,12 @@ func (v *validator) column(c *Column) {
 	}
 	v.addIf(role != RoleFeature && (c.Transform != "" || c.Basis != "" || c.Categories != nil || c.Missing != nil ||
 		c.writesNumbers() || c.Date != nil || c.Unknown != "" || c.FromData || c.KnownFrom != ""),
-		"%s: only features may have transform, basis, categories, unknown, suffix, prefix, decimal, "+
-			"thousands, date, missing, from_data and known_from", where)
+		"%s: only features may have these keys: transform, basis, categories, unknown, suffix, prefix, decimal, "+
+			"thousands, date, missing, from_data, known_from", where)
 	v.addIf(role != RoleFeature && role != RoleLabel && (c.Kind != "" || c.Range != nil),
 		"%s: only features and graded labels may have kind and range", where)
 	v.addIf(role != RoleLabel && (c.Positive != "" || c.Negative != "" || c.Others != "" || c.TrimSuffix != "" || c.Fold),
-		"%s: only the label may have positive, negative, others, fold and trim_suffix", where)
+		"%s: only the label may have these keys: positive, negative, others, fold, trim_suffix", where)
 	switch {
 	case role == RoleLabel && c.Kind != "":
 		v.gradedLabel(where, c)
@@ -137,7 +135,7 @@ func (v *validator) label(where string, c *Column) {
 		"%s: the labels of a file with numbered features must be numbers", where)
 	switch {
 	case c.Others != "" && c.Others != OthersDrop:
-		v.addf("%s: others is %q, but it must be drop, or left out", where, c.Others)
+		v.addf("%s: `others` is %q; write `others: drop`, or remove the key", where, c.Others)
 	case c.Others != "" && c.Negative == "":
 		v.addf("%s: `others` needs `negative`; set `negative`, or leave `others` out", where)
 	}
@@ -148,7 +146,7 @@ func (v *validator) gradedLabel(where string, c *Column) {
 	v.addIf(c.Positive != "" || c.Negative != "" || c.Others != "" || c.Fold,
 		"%s: a graded label has only a range; remove `positive`, `negative`, `others` and `fold`", where)
 	if len(c.Range) != 2 {
-		v.addf("%s: a graded label needs its public range: [lo, hi]", where)
+		v.addf("%s: a graded label needs its public range, as in `range: [lo, hi]`", where)
 		return
 	}
 	v.ordered(where, c.Range)
@@ -159,7 +157,7 @@ func (v *validator) feature(where string, c *Column) {
 	case KindNumeric:
 		v.addIf(c.Categories != nil, "%s: a numeric column cannot have categories", where)
 		v.addIf(c.Unknown != "",
-			"%s: `unknown` is only for categorical columns; numbers outside the range are clamped", where)
+			"%s: `unknown` is only for categorical columns; remove it", where)
 		switch {
 		case c.Date != nil:
 			v.date(where, c)
@@ -195,8 +193,7 @@ func (v *validator) feature(where string, c *Column) {
 		v.addf("%s: kind is %q, but it must be numeric or categorical", where, c.Kind)
 	}
 	v.addIf(c.FromData && c.KnownFrom != "",
-		"%s: from_data and known_from exclude each other; keep known_from only if the values are known without the "+
-			"data", where)
+		"%s: remove from_data or known_from; known_from is for values that are known without the data", where)
 	v.missing(where+": missing", c.Missing, c.kind())
 }
 
@@ -210,11 +207,11 @@ func (v *validator) date(where string, c *Column) {
 		v.addf("%s: date.format is %q, but it must be one of %s", where, c.Date.Format, strings.Join(known, ", "))
 	}
 	if _, _, ok := c.Date.bounds(); !ok {
-		v.addf("%s: date.from and date.to must be public dates YYYY-MM-DD, the earlier first", where)
+		v.addf("%s: date.from and date.to must be public dates (YYYY-MM-DD), with from before to", where)
 	}
 	v.addIf(c.Range != nil || c.Transform != "" || c.writesNumbers() || c.Missing != nil && c.Missing.Value != nil,
-		"%s: a date column cannot have range, transform, suffix, prefix, decimal, thousands or a value for missing "+
-			"dates", where)
+		"%s: a date column cannot have the keys range, transform, suffix, prefix, decimal, thousands and "+
+			"missing.value", where)
 }
 
 // missing checks one policy. kind is the kind of the column. It is empty for the default policy of the schema,
@@ -230,15 +227,14 @@ func (v *validator) missing(where string, m *Missing, kind string) {
 		v.addIf(m.Value == nil || math.IsNaN(*m.Value) || math.IsInf(*m.Value, 0),
 			`%s: if the policy is "value", the key "value" must be a finite number`, where)
 		v.addIf(kind != KindNumeric,
-			"%s: policy: value is only for numeric columns; set it there, or choose another policy", where)
+			"%s: policy: value is only for numeric columns; choose another policy", where)
 	case MissingCategory:
 		v.addIf(kind != KindCategorical,
-			"%s: policy: category is only for categorical columns; set it there, or choose another policy", where)
+			"%s: policy: category is only for categorical columns; choose another policy", where)
 	default:
 		v.addf("%s: policy is %q, but it must be error, middle, value or category", where, m.Policy)
 	}
-	v.addIf(m.Value != nil && m.PolicyOf() != MissingValue, `%s: the key "value" is used only if the policy is `+
-		`"value"`, where)
+	v.addIf(m.Value != nil && m.PolicyOf() != MissingValue, `%s: leave "value" out, or set the policy to "value"`, where)
 }
 
 // basis checks the value of one basis key.
@@ -246,14 +242,14 @@ func (v *validator) basis(where, basis string) {
 	switch _, _, ok := cosines(basis); {
 	case basis == BasisAuto && where == "" && !v.s.ByIndex():
 	case basis == BasisAuto && where != "":
-		v.addf("%sbasis: %s is only for the whole schema; the basis of a column is %s, %sK, %sK or %sK", where,
+		v.addf("%sbasis: %s is only for the whole schema; for one column, use %s, %sK, %sK or %sK, where K is a "+
+			"number", where,
 			BasisAuto, BasisNone, basisCurve, basisCosine, basisSpike)
 	case !ok && basis != BasisAuto:
 		v.addf("%sbasis is %q, want %s, %s, %sK, %sK or %sK with K from %d to %d, such as %s6", where, basis, BasisAuto,
 			BasisNone, basisCurve, basisCosine, basisSpike, minCosines, maxCosines, basisCurve)
 	case basis != "" && v.s.ByIndex():
-		v.addf("%sbasis needs columns with names, which this format does not have; leave basis out, or convert the "+
-			"file to CSV (dyad data convert)", where)
+		v.addf("%sbasis needs named columns; leave basis out, or convert the file to CSV (dyad data convert)", where)
 	}
 }
 
@@ -275,7 +271,7 @@ func (v *validator) basisDim() {
 		v.addf("the encoded columns make %d features, but at most %d are allowed; choose a smaller K, fewer "+
 			"categories, or basis: %s for some columns", dim, maxBasisDim, BasisNone)
 	case dim+products > maxBasisDim && products > 0:
-		v.addf("interactions may add at most %d products (of %d features in all); name fewer pairs, fewer "+
-			"categories or a smaller K", maxBasisDim-dim, maxBasisDim)
+		v.addf("interactions may add at most %d products (%d features in all); use fewer pairs, fewer categories "+
+			"or a smaller K", maxBasisDim-dim, maxBasisDim)
 	}
 }

@@ -8,15 +8,14 @@ import (
 func (v *validator) byName() {
 	s := v.s
 	v.addIf(s.Features != 0 || s.NonZeros != 0 || s.Range != nil || s.Dense || s.Sparse,
-		"features, nonzeros, range, dense and sparse at the top level need format: libsvm, npy, npz, idx or "+
-			"images")
-	v.addIf(s.Arrays != nil || s.LabelsFile != "", "arrays needs format: npz, and labels_file needs format: npy or idx")
+		"the top-level keys features, nonzeros, range, dense and sparse need format: libsvm, npy, npz, idx or images")
+	v.addIf(s.Arrays != nil || s.LabelsFile != "", "arrays needs format: npz; labels_file needs format: npy or idx")
 	v.addIf(len(s.Columns) == 0, "columns is empty; list the columns of the file")
 	fields := map[string]bool{}
 	for i := range s.Columns {
 		c := &s.Columns[i]
 		if f := c.FieldOf(); fields[f] && c.Field != "" {
-			v.addf("column %q reads the same field as another column", c.Name)
+			v.addf("column %q has the same field as another column; give each column its own field", c.Name)
 		}
 		fields[c.FieldOf()] = true
 	}
@@ -26,7 +25,8 @@ func (v *validator) byName() {
 	}
 	v.addIf(!s.CSV.IsZero(), "csv options need format: csv or xlsx")
 	for _, c := range s.Columns {
-		v.addIf(c.Position != 0, "column %q has a position, but columns of this format are found by name", c.Name)
+		v.addIf(c.Position != 0, "column %q has a position, but this format finds columns by name; leave position out",
+			c.Name)
 	}
 }
 
@@ -43,7 +43,7 @@ func (v *validator) csv() {
 		v.addf("csv.encoding is %q; want utf-16 or windows-1252 (also for latin-1), or leave it out for UTF-8", e)
 	}
 	for _, p := range s.CSV.Comment {
-		v.addIf(p == "", "csv.comment has an empty prefix, and every line begins with an empty prefix")
+		v.addIf(p == "", "csv.comment has an empty prefix, which every line begins with; remove this prefix")
 	}
 	v.addIf(s.CSV.IgnoreOthers && !s.CSV.Header, "csv.ignore_others needs csv.header: true")
 	v.addIf(s.asCSV() && s.IgnoreOthers, "for a CSV file or a workbook, ignore_others must be under csv")
@@ -51,14 +51,14 @@ func (v *validator) csv() {
 	given := 0
 	for _, c := range s.Columns {
 		v.addIf(s.asCSV() && !s.CSV.Header && c.Field != "",
-			"column %q: the key field is only for files with column names; remove field", c.Name)
+			"column %q: `field` is only for files with column names; remove it", c.Name)
 		if c.Position == 0 {
 			continue
 		}
 		given++
 		switch {
 		case s.CSV.Header:
-			v.addf("column %q has a position, but the header already gives the position of each column", c.Name)
+			v.addf("column %q has a position, but the header already gives the order of columns; leave position out", c.Name)
 		case c.Position < 1 || c.Position > len(s.Columns):
 			v.addf("the position of column %q is %d, but it must be 1 to %d; list every column of the file (role: "+
 				"ignore drops a column)", c.Name, c.Position, len(s.Columns))
@@ -76,11 +76,12 @@ func (v *validator) byIndex() {
 	s := v.s
 	v.addIf(s.Features < 1 || s.Features > MaxColumns, "features is %d, want 1 to %d", s.Features, MaxColumns)
 	v.addIf(s.NonZeros < 0 || s.NonZeros > s.Features, "nonzeros is %d, want 0 (not bounded) to features", s.NonZeros)
-	v.addIf(!s.IsSparse() && s.NonZeros != 0, "nonzeros is only for sparse records; leave it out, or remove dense")
-	v.addIf(s.Sparse && s.Format != FormatNPZ, "sparse needs format: npz; records of LIBSVM files are sparse without it")
+	v.addIf(!s.IsSparse() && s.NonZeros != 0, "`nonzeros` is only for sparse records; remove `nonzeros` or `dense`")
+	v.addIf(s.Sparse && s.Format != FormatNPZ, "sparse: true needs format: npz; leave it out for LIBSVM files, "+
+		"which are sparse by default")
 	v.addIf(s.Dense && !s.IsLIBSVM(), "dense needs format: libsvm; records of %s are always dense", s.Format)
 	v.addIf(!s.CSV.IsZero() || s.IgnoreOthers,
-		"csv options need format: csv or xlsx, and ignore_others needs files with column names")
+		"csv options need format: csv or xlsx; `ignore_others` needs files with column names")
 	// Without a format, a dense schema may be used with any of these formats.
 	open := s.Format == "" && s.Dense
 	v.addIf(s.Arrays != nil && s.format() != FormatNPZ && !open, "arrays is for format: npz")
@@ -88,7 +89,7 @@ func (v *validator) byIndex() {
 		"labels_file needs format: npy or idx")
 	listed := v.indexColumns()
 	v.addIf(s.IsSparse() && s.Missing != nil,
-		"missing cannot be set, because sparse records have no missing values; use dense: true")
+		"sparse records have no missing values; leave missing out, or set dense: true")
 	switch {
 	case s.Range != nil:
 		v.numericRange("range", s.Range, "")
@@ -102,26 +103,25 @@ func (v *validator) indexColumns() (listed int) {
 	s := v.s
 	positions := map[int]bool{}
 	for _, c := range s.Columns {
-		v.addIf(c.Field != "", "column %q: the key field is only for files with column names; remove field", c.Name)
+		v.addIf(c.Field != "", "column %q: `field` is only for files with column names; remove it", c.Name)
 		switch c.RoleOf() {
 		case RoleLabel, RoleGroup, RolePerson:
 			v.addIf(c.Position != 0,
-				"column %q has a position, but the format determines where this column is; remove position", c.Name)
+				"column %q: the format sets the position of this column; remove `position`", c.Name)
 			v.addIf(c.RoleOf() == RoleGroup && (s.Format == FormatNPY || s.Format == FormatIDX || s.Format == FormatImages),
 				"column %q cannot be a group, because %s has no query groups; use libsvm or npz", c.Name, s.Format)
 			v.addIf(c.RoleOf() == RolePerson && s.format() != FormatNPZ,
 				"column %q cannot be a person, because this format has no persons; use npz", c.Name)
 			continue
 		case RoleID, RoleIgnore:
-			v.addf("column %q: a file with numbered features takes only the roles feature, label and group (npz "+
-				"also person)", c.Name)
+			v.addf("column %q: a file with numbered features takes only the roles feature, label and group; npz "+
+				"also takes person", c.Name)
 			continue
 		}
 		listed++
 		switch {
 		case c.Position < 1 || c.Position > s.Features:
-			v.addf("the position of column %q is %d, but must be the number of a feature, from 1 to the value of "+
-				"the key features", c.Name, c.Position)
+			v.addf("the position of column %q is %d, but must be from 1 to the value of the key features", c.Name, c.Position)
 		case positions[c.Position]:
 			v.addf("position %d is used twice", c.Position)
 		}

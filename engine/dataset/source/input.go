@@ -58,7 +58,7 @@ func (in *Input) Changed(now fs.FileInfo) bool {
 
 // ErrChanged returns the error for a file that was modified.
 func (in *Input) ErrChanged() error {
-	return fmt.Errorf("%w: %s; read a copy of the file that no program changes", ErrChanged, in.Name)
+	return fmt.Errorf("%w: %s; copy the file, and read the copy", ErrChanged, in.Name)
 }
 
 // Each calls add for every value that next returns before io.EOF.

@@ -71,7 +71,7 @@ func CutToken(b []byte) (token, rest []byte) {
 const (
 	RuleNoPair = "the text after the label is not a list of INDEX:VALUE pairs (if this is a CSV file, set " +
 		"format: csv)"
-	RuleIndex         = "the index is not a whole number of at least 1; LIBSVM indices count from 1"
+	RuleIndex         = "the index is not a positive whole number; LIBSVM indices start at 1"
 	RuleIndexOrder    = "the indices do not increase within the row; sort the row and remove duplicates"
 	RuleQIDFirst      = "the query id (qid:) comes after the features; put it right after the label"
 	ruleAboveFeatures = "the index is larger than features; raise features in the schema, or correct the row"

@@ -242,8 +242,8 @@ func (l *levels) check(tk *token.Token) error {
 	case token.TagType:
 		return at(tk, "tags are not supported; put text that begins with \"!\" in quotes")
 	case token.AnchorType, token.AliasType, token.MergeKeyType:
-		return at(tk, "anchors, aliases and merge keys are not supported; write the values out, and put text that begins "+
-			"with \"&\", \"*\" or \"<<\" in quotes")
+		return at(tk, "anchors, aliases and merge keys are not supported; repeat the values, and quote text that "+
+			`begins with "&", "*" or "<<"`)
 	case token.DirectiveType:
 		return at(tk, "directives are not supported; put text that begins with \"%\" in quotes")
 	case token.SequenceStartType, token.MappingStartType:

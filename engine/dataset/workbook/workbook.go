@@ -197,12 +197,10 @@ func isDateStyle(s *excelize.Style) bool {
 
 // The rules of a workbook.
 const (
-	RuleDamaged = "the workbook is damaged, too large or not an Office Open XML file; save it as .xlsx again, or " +
-		"save the sheet as \"CSV UTF-8\""
-	ruleSheets = "the workbook has several sheets with cells; name one in the schema (sheet), or with --sheet for " +
+	RuleDamaged = `the workbook is damaged, too large or not a .xlsx file; save it again as .xlsx or "CSV UTF-8"`
+	ruleSheets  = "the workbook has several sheets with cells; name one with `sheet` in the schema, or with " +
+		"--sheet for a draft"
+	RuleFormula = "a formula has no computed result; open and save the workbook in a spreadsheet program first"
+	ruleNoSheet = "the workbook has no sheet of this name with cells; correct sheet in the schema, or --sheet for " +
 		"a draft"
-	RuleFormula = "a formula has no computed result; open the workbook in a spreadsheet program, save it there, and " +
-		"read that file"
-	ruleNoSheet = "the workbook has no sheet of this name with cells; correct the key sheet of the schema (or the " +
-		"option --sheet of a draft)"
 )

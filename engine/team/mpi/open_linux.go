@@ -76,8 +76,8 @@ func Open(o Options) (*Team, error) {
 	t.rank, t.size = int(rank), int(size)
 	if n := started(os.Getenv); t.size == 1 && n > 1 {
 		// Each process would train and charge the privacy budget separately.
-		return nil, unavailable("the launcher started %d processes, but %s sees only one; name the MPI library of "+
-			"the launcher (DYAD_LIBMPI)", n, t.library)
+		return nil, unavailable("the launcher started %d processes, but the library %s finds only one; set "+
+			"DYAD_LIBMPI to the launcher's MPI library", n, t.library)
 	}
 	return t, nil
 }
@@ -101,7 +101,7 @@ func (t *Team) load(only string) (uintptr, error) {
 		failed = errors.Join(failed, err)
 	}
 	if handle == 0 {
-		return 0, unavailable("install Open MPI or MPICH, or name the library (DYAD_LIBMPI): %w", failed)
+		return 0, unavailable("install Open MPI or MPICH, or set DYAD_LIBMPI to its library: %w", failed)
 	}
 	for _, t.abi = range interfaces() {
 		switch {

@@ -27,10 +27,9 @@ func main() {
 	o := options{}
 	flag.StringVar(&o.program, "program", "", "the program to attack")
 	flag.StringVar(&o.out, "out", "", "CSV file of the cells")
-	flag.Float64Var(&o.part, "part", 1, "share of all cells to run; the seed selects the cells")
-	flag.Uint64Var(&o.seed, "seed", 1, "seed for the choice and the order of the cells, and for the places of the "+
-		"faults")
-	flag.DurationVar(&o.limit, "limit", 0, "begin no cell after this time; 0 means no limit")
+	flag.Float64Var(&o.part, "part", 1, "share of the cells to run; --seed selects them")
+	flag.Uint64Var(&o.seed, "seed", 1, "seed that selects and orders the cells and places the faults")
+	flag.DurationVar(&o.limit, "limit", 0, "start no new cells after this duration; 0: no limit")
 	flag.IntVar(&o.workers, "workers", 2, "cells at a time")
 	flag.Parse()
 	failed, err := run(o)
@@ -126,9 +125,9 @@ func report(o options, results []*result) (failed int, err error) {
 			why[r.why]++
 		}
 	}
-	fmt.Printf("seed %d: %d cells hold, %d fail, %d fail because of a known defect, %d left out (%d: the command "+
-		"makes no such call, %d: the loader or Go makes the call, %d: the call was not reached), %d not run in "+
-		"time\n",
+	fmt.Printf("seed %d\n  %d cells hold\n  %d fail\n  %d fail because of a known defect\n  %d are left out: in %d the "+
+		"command makes no such call, in %d the loader or Go makes the call, in %d the call was not reached\n  %d "+
+		"were not run in time\n",
 		o.seed, count[holds], count[fails], count[known], count[leftOut], why["the command makes no such call"],
 		why["of the loader or Go's own"], why[notReached], count[""])
 	if count[holds] == 0 {

@@ -77,8 +77,8 @@ var commands = []command{
 var noRow = map[string]string{
 	"ledger sign":      "TestSignatureAfterACrash covers the function that writes the signature",
 	"evaluate exact":   "reads the ledger and writes nothing to it",
-	"evaluate compare": "the command calls the function that charges and writes for evaluate private",
-	"baseline":         "the command trains on public data with the function of train, and charges nothing",
+	"evaluate compare": "the row of evaluate private tests the same function",
+	"baseline":         "it trains on public data, with the code of train, and charges nothing",
 	"lab curve":        "the runs take minutes, and each is charged like train and evaluate",
 }
 

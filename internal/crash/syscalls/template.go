@@ -41,7 +41,7 @@ func newTemplate(path, work string) (*template, error) {
 	}
 	id := []byte("synthetic-clinical")
 	if !bytes.Contains(schema, id) {
-		return nil, fmt.Errorf("the schema of data synth has no data id %q", id)
+		return nil, fmt.Errorf("the schema of dyad data synth has no data id %q", id)
 	}
 	schema = bytes.Replace(schema, []byte("public: true"), []byte("public: false"), 1)
 	for i, name := range []string{"p.yaml", "i.yaml", "u.yaml"} {

@@ -54,13 +54,13 @@ func glossary() []page.Word {
 		{Name: "Diabetic Retinopathy", Means: "the Debrecen set of Messidor images (1,151 records, 19 features)"},
 		{Name: "Cancer", Means: "Breast Cancer Wisconsin (Diagnostic), WDBC (569 records, 30 features)"},
 		{Name: "Hepatitis", Means: "UCI hepatitis (155 records, 19 features)"},
-		{Name: "literal", Means: "the paper's formulas and noise (--mode paper); where a value is missing, the " +
+		{Name: "literal", Means: "the paper's formulas and noise (--mode paper). In place of a missing value, the " +
 			`table gives the reason, such as "never takes a step"`},
-		{Name: "changed schedule", Means: "the literal algorithm with --paper-unsound: no burn-in (OffPair*, " +
-			"OnPair*) or a corrected step (DPGDC2); no theorem of the paper covers it"},
+		{Name: "changed schedule", Means: "the literal algorithm with a change (--paper-unsound): OffPair* and " +
+			"OnPair* have no burn-in, DPGDC2 has a corrected step. The paper's theorems do not cover the change"},
 		{Name: "certified", Means: "the same algorithm with noise that provably gives the requested epsilon"},
-		{Name: "proved epsilon", Means: "the epsilon that is proved for the printed noise at the same delta, 0 if " +
-			"delta alone covers the leak. If it exceeds the requested epsilon, the claim is not met"},
+		{Name: "proved epsilon", Means: "the epsilon that is proved for the printed noise at the same delta. It is " +
+			"0 if delta alone is enough. If it is above the requested epsilon, the claim is not met"},
 		{Name: "auto", Means: "the algorithm that the program chooses from public numbers (dyad train without " +
 			"--algorithm)"},
 	}
@@ -156,7 +156,7 @@ func (p Part) section(out, committed string) (partSection, error) {
 	if s.Scales, err = p.Scales(); err != nil {
 		return s, err
 	}
-	s.Source = fmt.Sprintf("%s.csv: %d runs, %s splits a cell; ± is one standard error over splits", p.Name,
+	s.Source = fmt.Sprintf("%s.csv: %d runs, with %s splits per cell; ± is one standard error over splits", p.Name,
 		len(r.rows), splits)
 	if len(p.Paper.Rates) > 0 {
 		slopes := r.slopes()
@@ -343,10 +343,10 @@ func (s slope) name() string {
 }
 
 func tableOfSlopes(all []slope) table {
-	t := table{Caption: "Log-log slopes of the mean against the axis value, with bootstrap intervals over splits " +
-		"(95 %)", Head: []string{"method", "against", "measured exponent", "interval",
-		"theorem's exponent",
-		"theorem", "points"}}
+	t := table{Caption: "Slopes of log(mean) against log(axis value), with bootstrap intervals over splits (95 %)",
+		Head: []string{"method", "against", "measured exponent", "interval",
+			"theorem's exponent",
+			"theorem", "points"}}
 	for _, s := range all {
 		measured, between := "a mean is not positive", "–"
 		if !math.IsNaN(s.Slope) {

@@ -174,9 +174,9 @@ the repository.
 			m.literal, m.proved, m.changed, m.changedProved, m.least)
 	}
 	b.WriteString("\nThe values are means over splits with one standard error. \"Literal\" uses the paper's formulas. " +
-		"\"Changed schedule\" lets\nthe literal algorithm take steps (`--paper-unsound`); no theorem of a paper " +
-		"covers this. An epsilon of 0\nmeans that delta alone covers the leak. Models without privacy are in the " +
-		"column \"certified\".\n")
+		"\"Changed schedule\" changes\nthe schedule of the literal algorithm (`--paper-unsound`); no theorem of a " +
+		"paper covers this. An epsilon of 0\nmeans that delta alone covers the leak. Models without privacy are in " +
+		"the column \"certified\".\n")
 	for _, info := range catalogue {
 		fmt.Fprintf(&b, "\n## %s\n\n%s. Source: %s.\n\n- Claim: %s.\n- Verdict: %s.\n%s- Released: %s.\n", info.Name,
 			strings.ToUpper(info.Title[:1])+info.Title[1:], info.Paper, info.Claim, info.Verdict,
@@ -207,8 +207,8 @@ type commandVerdict struct {
 var commandVerdicts = []commandVerdict{
 	{"pairs: accuracy of 5 nearest neighbours at epsilon 4", "li-figure9-bank",
 		func(at []string) bool { return at[1] == "4" }},
-	{`Local learners: testing error with the logistic loss; a budget is the epsilon of one visit, or "paper": the ` +
-		"paper's total for all visits", "han-table3-a7a", func(at []string) bool {
+	{`Local learners: test error with the logistic loss. The budget is the epsilon of one visit; "paper" stands ` +
+		"for the paper's total", "han-table3-a7a", func(at []string) bool {
 		return at[0] == "logistic" && (at[2] == "none" || at[2] == "paper" || at[2] == "1" || at[2] == "4")
 	}},
 }

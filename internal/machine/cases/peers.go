@@ -63,8 +63,8 @@ func (p *Peers) Read(r io.Reader) error {
 		return fmt.Errorf("cases: the peers' times: %w", err)
 	}
 	if cpu == "" {
-		return errors.New("machine: the file with the times of other programs does not name the CPU on which they " +
-			`were measured; add a comment "# cpu: NAME"`)
+		return errors.New(`machine: the file with the times of other programs names no CPU; add the comment "# ` +
+			`cpu: NAME"`)
 	}
 	if p.CPU != "" && p.CPU != cpu {
 		return fmt.Errorf("cases: peers' times of %q and of %q", p.CPU, cpu)
