@@ -116,7 +116,7 @@ func TestPairsRefuse(t *testing.T) {
 		"single process on the C":         {algorithms.Moments{}, big, 20000, nil},
 	} {
 		s := pairsSpec(t, c.n, pairCandidates(1), c.b, c.change)
-		if strings.HasPrefix(want, "one process") {
+		if strings.HasPrefix(want, "single process") {
 			s.Backend = foreign{s.Backend}
 		}
 		if c.a.Info().NeedsL2 {
