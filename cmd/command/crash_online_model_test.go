@@ -33,7 +33,7 @@ var onlineModelMatrix = []onlineModelCell{
 	{"disk full", "model written#1", exitResource, "space and", false},
 	{"kill -9", "model created#1", killed, "", false},
 	{"kill -9", "model synced#1", killed, "", false},
-	{"disk full", "state written#11", exitFailure, "the state file holds the model", false},
+	{"disk full", "state written#11", exitFailure, "but the state file holds it", false},
 	{"model folder read-only", "state saved#9", exitFailure, "the state cannot be saved", false},
 	{"name taken", "state saved#9", exitElsewhere, "saved under another name, ", true},
 	{"ledger folder read-only", "model renamed#1", exitResource, "space and the permissions", false},

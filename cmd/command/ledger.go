@@ -177,7 +177,7 @@ func chargedRuns(entries []ledger.Entry, id string) (runs []chargedRun) {
 func (r chargedRun) text() string {
 	return fmt.Sprintf("    %s  %s: %s", r.Charged.Format(time.DateTime), r.Algorithm, r.Guarantee) +
 		pick(r.FromData, "; RANGES FROM THE DATA: this guarantee does not hold", "") +
-		pick(r.DraftAway, "; RANGES NOT COMPARED: if they come from the data, this guarantee does not hold", "") +
+		pick(r.DraftAway, "; RANGES NOT COMPARED: this guarantee holds only if they do not come from the data", "") +
 		pick(r.Seeded, "; SEEDED NOISE: this guarantee does not hold", "") + "\n"
 }
 

@@ -180,7 +180,7 @@ var silentMasks = []mask{
 	{regexp.MustCompile(`(?s)<svg.*?</svg>`), "FIGURE OF RELEASED"},
 	{regexp.MustCompile(`"(auc|low|high|auc_low|auc_high)": ?[0-9.e+-]+`), `"$1": RELEASED`},
 	{regexp.MustCompile(`(?m)(,[01]\.[0-9]{6}){3}$`), ",RELEASED"}, // of a table of a curve
-	{regexp.MustCompile(`(?m)^ +AUC [0-9.]+ on the training records|"released_auc": ?[0-9.e-]+`), "AUC RELEASED"},
+	{regexp.MustCompile(`(?m)^ +noisy AUC [0-9.]+ on the training records|"released_auc": ?[0-9.e-]+`), "AUC RELEASED"},
 }
 
 // silentRuns are commands that train privately: every algorithm, task, loss and unit.

@@ -245,7 +245,7 @@ var forgeries = []forgery{
 	{why: "the same number of classifiers", flags: "evaluate descent.json", from: `"cells": [0-9]+`,
 		to: `"classifiers": 2`},
 	{why: "in one tuple of an epoch", flags: "pairs train --tuple 4 --loss triplet", from: `"group": 1`, to: `"group": 2`},
-	{why: "hidden iterates multiplies", flags: "--algorithm convergent-descent",
+	{why: "a hidden step multiplies", flags: "--algorithm convergent-descent",
 		from: `"(update_error|step_size|noise_to_radius)": [0-9.e-]+`, to: `"update_error": 9, "step_size": 100`},
 	{why: "an average is 1e-30", flags: "--algorithm dpgdc", from: `"output_error": [0-9.e-]+`,
 		to: `"output_error": 1e-30`},

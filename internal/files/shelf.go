@@ -342,7 +342,7 @@ func (l Log) Recover(book *ledger.Ledger, run string, out *Output) (name string,
 	dir := filepath.Dir(out.Path)
 	file, err := findKept(e, dir, filepath.Dir(book.Path()), os.TempDir())
 	if err != nil {
-		return "", e, input.Errorf("run %q released its result on %s, but the result cannot be saved now: %v", e.Run,
+		return "", e, input.Errorf("run %q was released on %s, but its result cannot be saved now: %v", e.Run,
 			e.Time.Format("2006-01-02"), err)
 	}
 	if file == nil {
