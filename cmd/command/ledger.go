@@ -322,7 +322,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		all = append(all, s)
 		fmt.Fprintf(&b, "  %s\n", s.text)
 		if s.Archived > 0 {
-			fmt.Fprintf(&b, "    %d runs are in the archive; the total counts them\n", s.Archived)
+			fmt.Fprintf(&b, "    in the archive: %d of the runs; the total counts them\n", s.Archived)
 		}
 		for _, r := range s.Charges {
 			b.WriteString(r.text())
@@ -392,8 +392,8 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 	}
 	text := fmt.Sprintf("%s has no finished run to archive\n", path)
 	if done.Runs > 0 {
-		text = fmt.Sprintf("%s: %d finished runs were moved to %s in the same folder; %d lines became %d; the "+
-			"totals are unchanged\n", path, done.Runs, done.File, done.Before, done.After)
+		text = fmt.Sprintf("%s: finished runs moved to %s in the same folder: %d; %d lines became %d; the totals are "+
+			"unchanged\n", path, done.File, done.Runs, done.Before, done.After)
 	}
 	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before,
 		"lines": done.After}, text)
