@@ -81,6 +81,7 @@ type onlineRun struct {
 	*onlineCmd
 	a       *app
 	schema  *dataset.Schema
+	digest  string // hash of the schema
 	encoder *dataset.Encoder
 	plan    *algorithms.Plan
 	public  bool
@@ -101,7 +102,7 @@ func (c *onlineCmd) Run(a *app) error {
 		return err
 	}
 	o.stream, err = online.Open(o.plan, online.Options{State: c.State, Resume: c.Resume, Public: o.public,
-		DataID: c.DataID, Ledger: o.openLedger, Trace: a.at})
+		Schema: o.digest, DataID: c.DataID, Ledger: o.openLedger, Trace: a.at})
 	switch {
 	case !c.Resume && errors.Is(err, fs.ErrExist):
 		return badInput("%s exists; continue its stream with --resume, or name another file with --state", c.State)
@@ -200,6 +201,9 @@ func (o *onlineRun) finish() error {
 func (o *onlineRun) prepare() (err error) {
 	if o.schema, err = dataset.LoadSchema(o.Schema); err != nil {
 		return asInput(err)
+	}
+	if o.digest, err = schemaDigest(o.schema); err != nil {
+		return err
 	}
 	if o.encoder, err = dataset.NewEncoder(o.schema); err != nil {
 		return asInput(err)
