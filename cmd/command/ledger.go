@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
+	"dyad/engine/dataset"
 	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -29,7 +31,7 @@ type ledgerInitCmd struct {
 // Run sets the cap.
 func (c *ledgerInitCmd) Run(a *app) error {
 	b := privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}
-	if err := b.Validate(); err != nil {
+	if err := cmp.Or(b.Validate(), checkDataID("<data-id>", c.DataID)); err != nil {
 		return asInput(err)
 	}
 	l, path, err := c.open(ledger.Options{})
@@ -76,6 +78,14 @@ func (c *ledgerInitCmd) Run(a *app) error {
 		text += fmt.Sprintf("no run on %q is recorded yet; this id is the data_id of a schema\n", c.DataID)
 	}
 	return a.emit(result, text)
+}
+
+// checkDataID returns an error if no schema can have the id, so that a mistyped cap does not look like a limit.
+func checkDataID(what, id string) error {
+	if dataset.IsDataID(id) {
+		return nil
+	}
+	return badInput("%s is 1 to 128 letters, digits, dots, hyphens or underscores", what)
 }
 
 // above describes in words the spending if it exceeds a cap. Otherwise it returns "".

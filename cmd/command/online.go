@@ -217,8 +217,9 @@ func (o *onlineRun) prepare() (err error) {
 	}
 	if o.DataID == "" {
 		o.DataID = o.schema.DataID
-	} else if !dataset.IsDataID(o.DataID) {
-		return badInput("--data-id is 1 to 128 letters, digits, dots, hyphens or underscores")
+	}
+	if err := checkDataID("--data-id", o.DataID); err != nil {
+		return err
 	}
 	flags := planFlags{
 		methodFlags:  methodFlags{Algorithm: o.Algorithm, Mode: o.Mode, unsoundFlag: o.unsoundFlag},
