@@ -14,10 +14,11 @@ import (
 // Online is a running stream. It must be used from one goroutine at a time. If the stream has a buffer, its
 // memory does not grow with the number of records.
 type Online struct {
-	// Run is the id of the charge. Session is the number of times that the run was resumed. Both are kept in
-	// the saved state.
+	// Run is the id of the charge. Session is the number of times that the run was resumed. Schema identifies how
+	// records became numbers. All are kept in the saved state.
 	Run     string
 	Session int
+	Schema  string
 
 	plan    *Plan
 	session privacy.Session

@@ -31,7 +31,9 @@ type StreamState struct {
 	Options StreamOptions       `json:"options"`
 	// Objective describes the loss with its formula, alpha and the domain.
 	Objective string `json:"objective"`
-	Run       string `json:"run,omitempty"`
+	// Schema identifies how records became numbers. Earlier states of this format have none.
+	Schema string `json:"schema,omitempty"`
+	Run    string `json:"run,omitempty"`
 	// Session is the number of times that the run was resumed, including the attempt that wrote the state
 	// (ledger.RunLock.Resume).
 	Session int       `json:"session"`
@@ -98,7 +100,8 @@ func (o *Online) Save(w io.Writer) error {
 		return o.failed
 	}
 	s := o.plan.Start(o.Run)
-	s.Session, s.Count, s.Updates, s.Released, s.Played = o.Session, o.count, o.updates, o.released, o.played
+	s.Schema, s.Session, s.Count, s.Updates = o.Schema, o.Session, o.count, o.updates
+	s.Released, s.Played = o.released, o.played
 	s.W, s.Centre, s.Held, s.Fresh = o.w, o.centre, o.held, o.fresh
 	if o.prefix != nil {
 		s.Gradients, s.Noisy, s.Total = o.prefix.gradients.Memory, o.prefix.noisy.Memory, o.prefix.total

@@ -2,6 +2,7 @@ package online
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -28,6 +29,10 @@ type Options struct {
 	Resume bool
 	// Public declares the records public. Then there is no charge, and releases are not counted.
 	Public bool
+	// Schema identifies how records become numbers, for example by a hash of their schema. A stream is resumed only
+	// with the text with which it was started, if there are both: its buffer holds numbers of the earlier records, and
+	// the model has one encoding.
+	Schema string
 	// DataID names the data in the ledger.
 	DataID string
 	// Ledger opens the ledger. It is called when the first record arrives or the stream is resumed. For
@@ -194,7 +199,9 @@ func (s *Stream) Begin() error {
 			return err
 		}
 		s.run = rand.Text()
-		if err := s.write(s.plan.Start(s.run)); err != nil {
+		state := s.plan.Start(s.run)
+		state.Schema = s.o.Schema
+		if err := s.write(state); err != nil {
 			return err
 		}
 		if s.lock, err = s.ledger.LockRun(s.run); err != nil {
@@ -221,7 +228,7 @@ func (s *Stream) start(session *privacy.LiveSession) (err error) {
 		return err
 	}
 	s.receipt = session.Receipt()
-	s.stream.Run = s.receipt.Run
+	s.stream.Run, s.stream.Schema = s.receipt.Run, s.o.Schema
 	return nil
 }
 
@@ -337,6 +344,10 @@ func (s *Stream) resume() error {
 		return stateError("the state %s belongs to a run on %s data", s.state.Name(),
 			map[bool]string{true: "public", false: "private"}[state.Run == ""])
 	}
+	if s.o.Schema = cmp.Or(s.o.Schema, state.Schema); s.o.Schema != cmp.Or(state.Schema, s.o.Schema) {
+		return stateError("the state %s belongs to a stream with another schema; use the schema with which the stream "+
+			"was started", s.state.Name())
+	}
 	source, err := privacy.NewSource()
 	if err != nil {
 		return err
@@ -353,7 +364,7 @@ func (s *Stream) resume() error {
 	if s.stream, err = algorithms.ResumeStream(s.plan, session, state); err != nil {
 		return &StateError{err}
 	}
-	s.receipt = session.Receipt()
+	s.stream.Schema, s.receipt = s.o.Schema, session.Receipt()
 	return nil
 }
 

@@ -97,11 +97,20 @@ func TestPublicStream(t *testing.T) {
 	if _, err := online.Open(mustPlan(t), o); !errors.As(err, &state) || !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a second start: %v", err)
 	}
-	o.Resume = true
+	o.Resume, o.Schema = true, "one" // the state has none, and takes it
+	opened(t, o).Close()
 	if s = opened(t, o); s.Taken() != 45 || s.Guarantee().Kind != privacy.Public || !slices.Equal(feed(t, s, 60), []int{4, 5}) {
 		t.Errorf("resumed after %d records with %s", s.Taken(), s.Guarantee())
 	}
 	s.Close()
+	for _, schema := range []string{"", "one"} { // a caller who gives none continues
+		o.Schema = schema
+		opened(t, o).Close()
+	}
+	o.Schema = "two"
+	if _, err := online.Open(mustPlan(t), o); !errors.As(err, &state) || !strings.Contains(err.Error(), "another schema") {
+		t.Errorf("records of another schema: %v", err)
+	}
 	o.Public = false
 	must.Fail(online.Open(mustPlan(t), o))(t, "Options.Ledger", "private records without a ledger")
 	o.Ledger = func() (*ledger.Ledger, error) { return ledger.Open(filepath.Join(dir, "ledger.jsonl")) }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"dyad/algorithms"
+	"dyad/engine/dataset"
 	"dyad/internal/files"
 	"dyad/privacy"
 	"dyad/privacy/account"
@@ -29,7 +31,7 @@ type ledgerInitCmd struct {
 // Run sets the cap.
 func (c *ledgerInitCmd) Run(a *app) error {
 	b := privacy.Budget{Epsilon: c.Epsilon, Delta: c.Delta}
-	if err := b.Validate(); err != nil {
+	if err := cmp.Or(b.Validate(), checkDataID("<data-id>", c.DataID)); err != nil {
 		return asInput(err)
 	}
 	l, path, err := c.open(ledger.Options{})
@@ -76,6 +78,14 @@ func (c *ledgerInitCmd) Run(a *app) error {
 		text += fmt.Sprintf("no run on %q is recorded yet; this id is the data_id of a schema\n", c.DataID)
 	}
 	return a.emit(result, text)
+}
+
+// checkDataID returns an error if no schema can have the id, so that a mistyped cap does not look like a limit.
+func checkDataID(what, id string) error {
+	if dataset.IsDataID(id) {
+		return nil
+	}
+	return badInput("%s is 1 to 128 letters, digits, dots, hyphens or underscores", what)
 }
 
 // above describes in words the spending if it exceeds a cap. Otherwise it returns "".
@@ -323,7 +333,7 @@ func (c *ledgerShowCmd) Run(a *app) error {
 		all = append(all, s)
 		fmt.Fprintf(&b, "  %s\n", s.text)
 		if s.Archived > 0 {
-			fmt.Fprintf(&b, "    %d more runs are in the archive; the total includes them\n", s.Archived)
+			fmt.Fprintf(&b, "    in the archive: %d of the runs; the total includes them\n", s.Archived)
 		}
 		for _, r := range s.Charges {
 			b.WriteString(r.text())
@@ -393,8 +403,8 @@ func (c *ledgerCompactCmd) Run(a *app) error {
 	}
 	text := fmt.Sprintf("%s has no finished run to archive\n", path)
 	if done.Runs > 0 {
-		text = fmt.Sprintf("%s: moved %d finished runs to %s in the same folder; lines: %d before, %d now; the "+
-			"totals are unchanged\n", path, done.Runs, done.File, done.Before, done.After)
+		text = fmt.Sprintf("%s: finished runs moved to %s in the same folder: %d; lines: %d before, %d now; the "+
+			"totals are unchanged\n", path, done.File, done.Runs, done.Before, done.After)
 	}
 	return a.emit(map[string]any{"ledger": path, "runs": done.Runs, "archive": done.File, "lines_before": done.Before,
 		"lines": done.After}, text)

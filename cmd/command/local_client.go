@@ -46,6 +46,7 @@ type localAnswer struct {
 	Outcome   serve.Outcome     `json:"outcome"`
 	Unusable  string            `json:"record_unusable,omitempty"` // reason why the record contributes nothing, shown to the user only
 	Epoch     int               `json:"epoch,omitempty"`
+	User      string            `json:"user,omitempty"`
 	Epsilon   float64           `json:"epsilon_spent"` // total epsilon of all stored messages
 	Guarantee privacy.Guarantee `json:"guarantee"`
 	Message   *serve.Submission `json:"message,omitempty"` // with --protocol
@@ -98,7 +99,7 @@ func (c *localClientCmd) Run(a *app) error {
 		return flagError{err}
 	}
 	r := localAnswer{
-		Outcome: answer.Outcome, Unusable: unusable, Epoch: answer.Epoch, Epsilon: answer.Epsilon,
+		Outcome: answer.Outcome, Unusable: unusable, Epoch: answer.Epoch, User: answer.User, Epsilon: answer.Epsilon,
 		Guarantee: answer.Guarantee, Message: answer.Message,
 		Limits: localLimits{c.Epochs, c.Pairs, serve.MaxOperations},
 	}
@@ -169,6 +170,9 @@ func (r localAnswer) text() string {
 			return err.Error()
 		}
 		text += string(message) + "\n"
+	}
+	if r.User != "" {
+		text += "the message names the user " + r.User + "\n"
 	}
 	return text + fmt.Sprintf("all messages in the memory file cost epsilon %s\nguarantee of the whole protocol: "+
 		"%sthis client refuses more than %d epochs, %d direction pairs or %d operations in the loss\n",

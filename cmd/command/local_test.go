@@ -113,6 +113,10 @@ func TestLocalServerAndClients(t *testing.T) {
 			if code, out, _ := answer(u); code != exitOK || !strings.Contains(out, "already had the message") {
 				t.Errorf("a client without memory: exit %d: %s", code, out)
 			}
+			// Another user with this memory is told whose message the server has.
+			if _, out, _ := answer(u, "--user", "another"); !strings.Contains(out, "the message names the user u") {
+				t.Errorf("another user: %s", out)
+			}
 		}
 	}
 	state, err := serve.Remote{URL: address}.State(context.Background())

@@ -348,6 +348,9 @@ func TestBudgetCapGivesExit3(t *testing.T) {
 	schema := must.Get(dataset.LoadSchema(filepath.Join(dir, "patients.yaml")))(t)
 	ran(t, dir, "ledger", "init", schema.DataID, "--epsilon", "4", "--delta",
 		"1e-6").exits(exitOK).prints("no run on ").lacks("before:")
+	for _, id := range []string{"", "../clinic", "two words"} { // no schema has such an id, so its cap would limit nothing
+		ends(t, dir, exitInput, "<data-id> is 1 to 128 letters", "ledger", "init", id, "--epsilon", "4", "--delta", "1e-6")
+	}
 	ends(t, dir, exitOK, "before: at most epsilon = 4 at delta = 1e-06", "ledger", "init", schema.DataID, "--epsilon", "1",
 		"--delta", "1e-5")
 	args := []string{"train", "--data", "patients.csv", "--schema", "patients.yaml", "--epsilon", "0.9", "--delta", "1e-5"}

@@ -81,6 +81,7 @@ type onlineRun struct {
 	*onlineCmd
 	a       *app
 	schema  *dataset.Schema
+	digest  string // hash of the schema
 	encoder *dataset.Encoder
 	plan    *algorithms.Plan
 	public  bool
@@ -101,7 +102,7 @@ func (c *onlineCmd) Run(a *app) error {
 		return err
 	}
 	o.stream, err = online.Open(o.plan, online.Options{State: c.State, Resume: c.Resume, Public: o.public,
-		DataID: c.DataID, Ledger: o.openLedger, Trace: a.at})
+		Schema: o.digest, DataID: c.DataID, Ledger: o.openLedger, Trace: a.at})
 	switch {
 	case !c.Resume && errors.Is(err, fs.ErrExist):
 		return badInput("%s exists; continue its stream with --resume, or name another file with --state", c.State)
@@ -201,6 +202,9 @@ func (o *onlineRun) prepare() (err error) {
 	if o.schema, err = dataset.LoadSchema(o.Schema); err != nil {
 		return asInput(err)
 	}
+	if o.digest, err = schemaDigest(o.schema); err != nil {
+		return err
+	}
 	if o.encoder, err = dataset.NewEncoder(o.schema); err != nil {
 		return asInput(err)
 	}
@@ -213,8 +217,9 @@ func (o *onlineRun) prepare() (err error) {
 	}
 	if o.DataID == "" {
 		o.DataID = o.schema.DataID
-	} else if !dataset.IsDataID(o.DataID) {
-		return badInput("--data-id is 1 to 128 letters, digits, dots, hyphens or underscores")
+	}
+	if err := checkDataID("--data-id", o.DataID); err != nil {
+		return err
 	}
 	flags := planFlags{
 		methodFlags:  methodFlags{Algorithm: o.Algorithm, Mode: o.Mode, unsoundFlag: o.unsoundFlag},

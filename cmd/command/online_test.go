@@ -148,6 +148,10 @@ func TestOnlineResumeComparesTheFormula(t *testing.T) {
 	flags := append(slices.Clone(onlineFlags), "--data", "patients.csv", "--loss")
 	mustRun(t, dir, append(flags, "(u-1)^2")...)
 	ran(t, dir, append(flags, "(u+1)^2", "--resume")...).exits(exitInput).warns("another loss").printsOnly("")
+	schema := string(must.Get(os.ReadFile(filepath.Join(dir, "patients.yaml")))(t))
+	write(t, dir, "patients.yaml", strings.Replace(schema, `positive: "1", negative: "0"`, `positive: "0", negative: "1"`, 1))
+	ran(t, dir, append(flags, "(u-1)^2", "--resume")...).exits(exitInput).warns("another schema").printsOnly("")
+	write(t, dir, "patients.yaml", schema)
 	mustRun(t, dir, append(flags, "(u-1)^2", "--resume")...)
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -8,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"dyad/internal/files"
 )
 
 // warnOfReaders warns of files that are as private as the records and that other users can read, in the same way as ssh
@@ -26,7 +29,7 @@ func (a *app) warnOfReaders(command *kong.Context) {
 		if hasDefault && path == "" {
 			path, _ = ledgerFlag{}.path()
 		}
-		if path == "" {
+		if path == "" || !begins(path, what) {
 			continue
 		}
 		a.warnOfReader(what, path)
@@ -47,6 +50,25 @@ func (a *app) warnOfReaders(command *kong.Context) {
 
 // ledgerFile is the tag of a ledger.
 const ledgerFile = "ledger"
+
+// privateStarts has words at the start of private files. Without its word a file is something else, perhaps named by
+// mistake, and its mode is not our concern: the command will refuse the file.
+var privateStarts = map[string]string{
+	ledgerFile:          `"type":"header"`,
+	"state of a stream": `"dyad-stream/`,
+	"memory":            `"dyad-local-client/`,
+	"key of tokens":     "dyad-local-token-key/",
+	"TLS key":           "-----BEGIN ",
+}
+
+// begins tells whether path is a regular file that begins as private files of this kind do. It does not read a pipe.
+func begins(path, what string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	start, err := files.ReadStart(path, 64)
+	return err == nil && bytes.Contains(start, []byte(privateStarts[what]))
+}
 
 func (a *app) warnOfReader(what, path string) {
 	info, err := os.Stat(path)

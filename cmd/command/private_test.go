@@ -58,6 +58,8 @@ func TestReadersOfPrivateFilesAreNamed(t *testing.T) {
 		must.Do(t, os.Chmod(filepath.Join(dir, name), 0o644))
 	}
 	write(t, dir, "l.jsonl.RUN.checkpoint", "x")
+	write(t, dir, "open.csv", "id,age\n1,2\n")
+	must.Do(t, os.Chmod(filepath.Join(dir, "open.csv"), 0o644))
 	must.Do(t, os.Chmod(filepath.Join(dir, "l.jsonl.RUN.checkpoint"), 0o640))
 	named := func(args ...string) (files []string) {
 		t.Helper()
@@ -77,6 +79,10 @@ func TestReadersOfPrivateFilesAreNamed(t *testing.T) {
 		{append([]string{"local", "client", "--protocol", "learn.json", "--user", "u", "--memory", "m.json", "--max-epsilon", "50"}, data...), []string{"m.json"}},
 		{[]string{"plan", "-n", "60", "--schema", "patients.yaml"}, nil},
 		{append([]string{"train", "--ledger", "l.jsonl", "--force"}, data...), whole},
+		{[]string{"ledger", "show", "--ledger", "open.csv"}, nil}, // no ledger, so its mode is not the concern of this command
+		{append([]string{"online", "--state", "open.csv", "--records", "60", "--resume"}, data...), nil},
+		{append([]string{"local", "client", "--protocol", "learn.json", "--user", "u", "--memory", "open.csv", "--max-epsilon", "50"}, data...), nil},
+		{[]string{"local", "token", "--key", "open.csv", "--protocol", "learn.json", "u"}, nil},
 	} {
 		if got := named(c.args...); !slices.Equal(got, c.want) {
 			t.Errorf("dyad %v names %q, want %q", c.args, got, c.want)

@@ -68,6 +68,10 @@ func TestPersonsAreMergedAndOrdered(t *testing.T) {
 	}
 	for options, rule := range map[string]string{"persons: 4": ruleOtherPersons, "persons: 2": ruleOtherPersons} {
 		must.Fail(loadPersons(t, options, text, keep))(t, rule, options)
+		m := must.Get(Summarize(writeFile(t, "file.csv", text), mustSchema(t, fmt.Sprintf(personSchema, options)), Options{}))(t)
+		if m.Problem == nil || !strings.Contains(m.Problem.Error(), rule) {
+			t.Errorf("%s: Summarize does not tell what refuses a run: %v", options, m.Problem)
+		}
 	}
 	if _, err := loadPersons(t, "ids: public", "patient,age,ill\n\u200b,1,1\nb,1,0\n", keep); err == nil ||
 		!strings.Contains(err.Error(), ruleNoPerson) || !strings.Contains(err.Error(), "row 2") {

@@ -5,6 +5,7 @@ import (
 
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/schema"
+	"dyad/engine/dataset/source"
 )
 
 // Summary describes a data set read with a schema. Everything except the names and ranges is computed from the
@@ -29,8 +30,8 @@ type Summary struct {
 	RowsOfID int             `json:"largest_rows_of_id,omitempty"`
 	Persons  int             `json:"persons,omitempty"` // number of distinct ids in the column with role person
 	Columns  []ColumnSummary `json:"columns"`
-	// Problem is the reason why nothing can be learned from the labels (Dataset.CheckPairs). It is nil if there
-	// is no problem or there are no labels.
+	// Problem is the reason why nothing can be learned from the labels (Dataset.CheckPairs), or why no run takes the
+	// persons: their number is not that of the schema. It is nil if there is no problem.
 	Problem error `json:"-"`
 }
 
@@ -123,6 +124,9 @@ func Summarize(path string, s *schema.Schema, o Options) (*Summary, error) {
 	}
 	if m.Labels {
 		m.Problem = labels.check(path, e)
+	}
+	if s.Persons > 0 && m.Persons != s.Persons {
+		m.Problem = &source.ParseError{File: path, Column: m.IDs, Rule: ruleOtherPersons}
 	}
 	for k := range m.Columns {
 		c := &m.Columns[k]

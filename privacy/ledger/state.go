@@ -309,12 +309,17 @@ type Summary struct {
 	CapBy   Counted        // the total that the cap is compared with
 }
 
+// countRuns returns a number of runs in words.
+func countRuns(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
+}
+
 // String returns the summary in one line.
 func (s Summary) String() string {
-	runs := fmt.Sprintf("%d runs", s.Runs)
-	if s.Runs == 1 {
-		runs = "1 run"
-	}
+	runs := countRuns(s.Runs)
 	if s.Mixed {
 		runs += " that protect different units (" + s.Unit + "), so there is no total"
 	}
@@ -338,7 +343,7 @@ func (s Summary) String() string {
 		text += "; if budgets were chosen by looking at earlier releases: " + epsilonText(s.Looking)
 	}
 	if s.SeededRuns > 0 {
-		text += fmt.Sprintf(", %d runs %s", s.SeededRuns, privacy.SeededWarning)
+		text += fmt.Sprintf(", %s %s", countRuns(s.SeededRuns), privacy.SeededWarning)
 	}
 	return text
 }

@@ -79,6 +79,7 @@ const (
 type Answer struct {
 	Outcome   Outcome
 	Epoch     int
+	User      string            // the id of the user in the message of the epoch; an accepted message keeps an earlier id
 	Epsilon   float64           // the epsilon of all remembered messages
 	Guarantee privacy.Guarantee // the guarantee of the whole protocol
 	Message   *Submission       // the message that Draw drew
@@ -185,8 +186,10 @@ func (c *Client) answer(ctx context.Context, protocol Protocol, st PublicState, 
 				return Answer{}, err
 			}
 		}
+	} else if err := c.readdress(sent); err != nil {
+		return Answer{}, err
 	}
-	a.Epsilon = c.Memory.Spent()
+	a.Epsilon, a.User = c.Memory.Spent(), sent.Message.User
 	switch {
 	case !send:
 		a.Outcome, a.Message = Printed, &sent.Message
@@ -211,6 +214,19 @@ func (c *Client) answer(ctx context.Context, protocol Protocol, st PublicState, 
 	}
 	sent.Accepted = true
 	return a, c.Memory.write()
+}
+
+// readdress gives a remembered message that no server has accepted the id that the user has now. Without it, a mistyped
+// id could be corrected only by a second message, at a further cost. The privatised part stays, so the cost stays.
+func (c *Client) readdress(sent *Remembered) error {
+	if sent.Accepted || sent.Message.User == c.User {
+		return nil
+	}
+	if err := checkUser(c.User); err != nil {
+		return input.As(err)
+	}
+	sent.Message.User = c.User
+	return c.Memory.write()
 }
 
 // accept returns the plan of a protocol, or an error if this user may not answer the protocol.

@@ -156,9 +156,7 @@ func Handler(s *Service, o HandlerOptions) http.Handler {
 		if o.Tokens != nil && !allowed(w, r, user) {
 			return
 		}
-		body := json.NewDecoder(http.MaxBytesReader(w, r.Body, largest))
-		body.DisallowUnknownFields()
-		err = decodeOne(body, &m)
+		err = decodeOne(http.MaxBytesReader(w, r.Body, largest), &m)
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			bodyArrived(w, r)
 		}

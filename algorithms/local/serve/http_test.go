@@ -76,6 +76,10 @@ func TestHTTPRefusals(t *testing.T) {
 		"not JSON":        {"hello", 400},
 		"two values":      {string(text) + "{}", 400},
 		"unknown field":   {change(func(m map[string]any) { m["x"] = 1 }), 400},
+		"two users":       {strings.Replace(string(text), "{", `{"user":"b",`, 1), 400}, // a proxy may check either
+		"user and USER":   {strings.Replace(string(text), "{", `{"USER":"b",`, 1), 400},
+		"folded name":     {strings.Replace(string(text), "{", `{"u\u017fer":"b",`, 1), 400},
+		"null":            {"null", 400},
 		"no user":         {change(func(m map[string]any) { delete(m, "user") }), 400},
 		"long user":       {change(func(m map[string]any) { m["user"] = strings.Repeat("u", 129) }), 400},
 		"short seed":      {change(func(m map[string]any) { m["seed"] = "AAAA" }), 400},

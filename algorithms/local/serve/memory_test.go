@@ -19,13 +19,18 @@ import (
 // record is one user's, so it is the same for all.
 func draws(t *testing.T, memory string) (message string, err error) {
 	t.Helper()
+	return drawsFor(t, memory, "u")
+}
+
+func drawsFor(t *testing.T, memory, user string) (message string, err error) {
+	t.Helper()
 	m, err := serve.OpenMemory(memory)
 	if err != nil {
 		return "", err
 	}
 	defer m.Close()
 	q := planOf(t, protocol(60))
-	c := serve.Client{User: "u", Memory: m, Limits: serve.Limits{Epsilon: 100}}
+	c := serve.Client{User: user, Memory: m, Limits: serve.Limits{Epsilon: 100}}
 	a, err := c.Draw(t.Context(), serve.PublicPlan(q), engine.Record{X: make([]float64, q.Dim), Y: 1})
 	if err != nil {
 		return "", err
@@ -92,6 +97,21 @@ func TestLocalMemoryThroughLinks(t *testing.T) {
 	m := must.Get(serve.OpenMemory(filepath.Join(dir, "here", "chain.json")))(t)
 	refusedMemory(t, "real.json", serve.ErrAway, "another client")
 	m.Close()
+}
+
+// Whoever mistyped the id corrects it: the message stays, so nothing is drawn or spent again. An id that no server
+// takes is refused, and changes nothing.
+func TestMistypedUserIsCorrected(t *testing.T) {
+	memories(t)
+	first := must.Get(drawsFor(t, "m.json", "mistyped"))(t)
+	must.Fail(drawsFor(t, "m.json", ""))(t, "1 to 128 bytes", "no user")
+	second := must.Get(drawsFor(t, "m.json", "right"))(t)
+	must.Equal(t, second, strings.Replace(first, "mistyped", "right", 1), "the message under the right id")
+	m := must.Get(serve.OpenMemory("m.json"))(t)
+	defer m.Close()
+	if kept := m.Messages(); len(kept) != 1 || kept[0].Message.User != "right" {
+		t.Errorf("the memory has %+v", kept)
+	}
 }
 
 // A file with two names is refused under both: writing it by a rename would leave the

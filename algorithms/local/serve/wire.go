@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 
@@ -115,13 +117,34 @@ func (s Submission) message() (local.Message, error) {
 	return m, nil
 }
 
-// decodeOne reads exactly one JSON value.
-func decodeOne(d *json.Decoder, v any) error {
-	if err := d.Decode(v); err != nil {
+// submissionNames are the names of Submission in JSON.
+var submissionNames = []string{"user", "epoch", "takes", "seed", "choice", "features", "label"}
+
+// decodeOne reads exactly one submission. Every name must be spelled as in submissionNames and occur once. Readers of
+// JSON differ about other names and repeated ones, so a proxy could check another user than the user that counts.
+func decodeOne(r io.Reader, s *Submission) error {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(s); err != nil {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return errors.New("more than one JSON value")
+	}
+	names, seen := json.NewDecoder(bytes.NewReader(text)), map[json.Token]bool{}
+	_, _ = names.Token() // the start of the object, or null; the text is JSON
+	for names.More() {
+		var value json.RawMessage
+		name, _ := names.Token()
+		if text, ok := name.(string); !ok || seen[name] || !slices.Contains(submissionNames, text) {
+			return fmt.Errorf("the name %q is unknown or repeated", name)
+		}
+		seen[name] = true
+		_ = names.Decode(&value)
 	}
 	return nil
 }
