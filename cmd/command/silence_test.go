@@ -138,13 +138,20 @@ const silentSettings = "candidates:\n  - {name: one}\n  - {name: two, algorithm:
 	"ridge: 4}\n"
 
 // silentInputs are the files of silentFolder: no output.
-var silentInputs = regexp.MustCompile(`^(r\..*|p\.csv|.*\.yaml)$`)
+var silentInputs = regexp.MustCompile(`^(r\..*|p\.csv|visits\.csv|.*\.yaml)$`)
 
 // told is everything that an adversary may see of a run but what it releases with noise: the
 // exit code, both outputs, the names of all files, the contents of those that are not kept
 // private (the state of a stream, the ledger) and the charge. Released numbers, run ids and
 // times are masked.
 func told(t *testing.T, dir string, args ...string) (code int, text string) {
+	t.Helper()
+	code, text = seen(t, dir, "d", args...)
+	return code, masked(masked(text, masks), silentMasks)
+}
+
+// seen is told without masks, with the charge of a data id.
+func seen(t *testing.T, dir, id string, args ...string) (code int, text string) {
 	t.Helper()
 	code, out, errs := dyad(t, dir, args...)
 	var b strings.Builder
@@ -162,10 +169,9 @@ func told(t *testing.T, dir string, args ...string) (code int, text string) {
 		b.Write(content)
 		return err
 	}))
-	charged, spent, problem := dyad(t, dir, "ledger", "show", "d", "--json")
+	charged, spent, problem := dyad(t, dir, "ledger", "show", id, "--json")
 	fmt.Fprintf(&b, "\n--- ledger, exit %d\n%s%s", charged, spent, problem)
-	text = b.String()
-	return code, strings.ReplaceAll(masked(masked(text, masks), silentMasks), dir, "DIR")
+	return code, strings.ReplaceAll(b.String(), dir, "DIR")
 }
 
 var silentMasks = []mask{
@@ -357,7 +363,8 @@ func TestNothingButTheReleaseTellsOfTheRecords(t *testing.T) {
 	refused := []string{"pairs of a file, too few allowed"}
 	for name, args := range silentRuns() {
 		t.Run(name, func(t *testing.T) {
-			code, want := told(t, silentFolder(t, silentWorlds["mixed"], args...), args...)
+			before := silentFolder(t, silentWorlds["mixed"], args...)
+			code, want := told(t, before, args...)
 			switch protects := !strings.Contains(want, "does not protect whole records"); {
 			case slices.Contains(refused, name) || !protects:
 				if code != exitInput {
@@ -371,6 +378,9 @@ func TestNothingButTheReleaseTellsOfTheRecords(t *testing.T) {
 					t.Errorf("%s: a joint property of the records shows:\n%s", world, firstDifference(want, got))
 				}
 			}
+			samePinned(t, name, args, "d", before, slices.Sorted(maps.Keys(silentWorlds)), func(world string) string {
+				return silentFolder(t, silentWorlds[world], args...)
+			})
 		})
 	}
 }
