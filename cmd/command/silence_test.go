@@ -30,13 +30,25 @@ const silenceRecords = 24
 // many records there are, their ids, their query groups, and who is paired with whom.
 type silentRecord struct{ x, z, c, y, grade, pair string }
 
+func mixedRecord(i int) silentRecord {
+	return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11), []string{"a", "b", "c"}[i%3],
+		strconv.Itoa(i % 2), strconv.Itoa(i % 5), strconv.Itoa(i % 2)}
+}
+
+// other is the mixed file with another record at a place.
+func other(at int, by silentRecord) func(int) silentRecord {
+	return func(i int) silentRecord {
+		if i == at {
+			return by
+		}
+		return mixedRecord(i)
+	}
+}
+
 // silentWorlds are files of well-formed records with joint properties that a program could
 // stumble over. Any two are joined by a chain of neighbours.
 var silentWorlds = map[string]func(i int) silentRecord{
-	"mixed": func(i int) silentRecord {
-		return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11), []string{"a", "b", "c"}[i%3],
-			strconv.Itoa(i % 2), strconv.Itoa(i % 5), strconv.Itoa(i % 2)}
-	},
+	"mixed": mixedRecord,
 	"one class": func(i int) silentRecord {
 		return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11),
 			[]string{"a", "b", "c"}[i%3], "0", "2", "0"}
@@ -61,6 +73,11 @@ var silentWorlds = map[string]func(i int) silentRecord{
 		return silentRecord{[]string{"-1e300", "1.7976931348623157e308"}[i%2], "-5e-324", "b", strconv.Itoa(i % 2), "1e-300",
 			strconv.Itoa(i % 2)}
 	},
+	"another first record": other(0, silentRecord{"1", "10", "c", "1", "4", "1"}),
+	"another last record":  other(silenceRecords-1, silentRecord{"-1", "0", "a", "0", "0", "1"}),
+	"a record of missing":  other(silenceRecords/2, silentRecord{"", "", "c", "1", "4", "0"}),
+	"a record of outliers": other(silenceRecords/2, silentRecord{"1e308", "-1e308", "b", "0", "4", "0"}),
+	"a record twice":       other(silenceRecords/2, mixedRecord(silenceRecords/2-1)),
 	"missing": func(i int) silentRecord {
 		return silentRecord{"", "", "c", strconv.Itoa(i / 12), strconv.Itoa(i / 5), strconv.Itoa(i % 2)}
 	},
