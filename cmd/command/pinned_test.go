@@ -75,13 +75,13 @@ func pinned(t *testing.T, args []string) []string {
 }
 
 // pinnedText is all that a pinned run leaves, with the random numbers that every such run draws: noise, ids and names.
-func pinnedText(t *testing.T, dir, id string, by []mask, args ...string) string {
+func pinnedText(t *testing.T, dir, id string, by []mask, args ...string) (text string, owner bool) {
 	t.Helper()
 	system := rand.Reader
 	defer func() { rand.Reader = system }()
 	rand.Reader = mathrand.NewChaCha8([32]byte{1})
-	_, text := seen(t, dir, id, args...)
-	return forTheOwner.ReplaceAllString(masked(text, by), "")
+	_, text = seen(t, dir, id, args...)
+	return forTheOwner.ReplaceAllString(masked(text, by), ""), forTheOwner.MatchString(text)
 }
 
 // releasedFiles are the models that evaluations read, of records that are public.
@@ -116,6 +116,8 @@ func pinnedRuns() map[string][]string {
 		"two models":   "evaluate compare model.json --with other.json --epsilon 1 --out f.json",
 		"a threshold":  "threshold model.json --aim accuracy --epsilon 1 --out f.json",
 		"intervals":    "train --schema class.yaml --algorithm moments --second-moments diagonal --intervals --out m.json",
+		"a pack":       "train --schema class.yaml --out m.json --holdout 0.4 --holdout-epsilon 1",
+		"a choice":     "search --models one.json,two.json --epsilon 1 --schema class.yaml --out m.json",
 		"held out":     "train --schema class.yaml --holdout 0.4 --holdout-epsilon 1 --out m.json",
 	} {
 		runs["records "+name] = strings.Fields(words + " --data r.csv")
@@ -147,6 +149,7 @@ var unpinned = []struct{ name, why string }{
 	{"pairs labels", "epsilon of an answer is at least 2^-30, and answers are drawn so"},
 	{"search compose", "epsilon of a choice is at least 2^-20"},
 	{"search pure", "epsilon of a choice is at least 2^-20"},
+	{"records a choice", "epsilon of a choice is at least 2^-20"},
 }
 
 // samePinned runs a command on the mixed file and on others, with a ledger that an earlier run on the mixed file has
@@ -168,20 +171,23 @@ func samePinned(t *testing.T, name string, args []string, id, before string, wor
 	if worlds = slices.DeleteFunc(worlds, func(w string) bool { return w == "mixed" }); !sizes.Full() {
 		worlds = []string{worlds[at%len(worlds)]}
 	}
-	var want string
+	want, charged := "", exists(filepath.Join(before, "state"))
 	for _, world := range append([]string{"mixed"}, worlds...) {
 		dir := folder(world)
-		if state := filepath.Join(before, "state"); exists(state) {
-			must.Do(t, os.CopyFS(filepath.Join(dir, "state"), os.DirFS(state)))
+		if charged {
+			must.Do(t, os.CopyFS(filepath.Join(dir, "state"), os.DirFS(filepath.Join(before, "state"))))
 		}
-		got := pinnedText(t, dir, id, by, args...)
+		got, owner := pinnedText(t, dir, id, by, args...)
+		if args[0] != "online" && owner != (charged && (id == "e") == (world == "mixed")) {
+			t.Errorf("%q, %s: the owner hears of the records of an earlier run: %v", args, world, owner)
+		}
 		if want == "" {
 			want = got
 		} else if got != want {
 			t.Errorf("%q, %s: a record shows:\n%s", args, world, firstDifference(want, got))
 		}
 	}
-	if exists(filepath.Join(before, "state")) && !strings.HasPrefix(want, "exit 0\n") {
+	if charged && !strings.HasPrefix(want, "exit 0\n") {
 		t.Errorf("%q: no result to compare: %s", args, want)
 	}
 }
@@ -208,6 +214,22 @@ func TestPinnedRunsWriteTheSameBytes(t *testing.T) {
 				return dir
 			}
 			before := folder("mixed")
+			switch name {
+			case "records a pack":
+				args[slices.Index(args, "r.csv")] = "r.pack"
+				plain := folder
+				folder = func(world string) string {
+					dir := plain(world)
+					mustRun(t, dir, "data", "pack", "r.csv", "--out", "r.pack", "--schema", "class.yaml")
+					return dir
+				}
+				before = folder("mixed")
+			case "records a choice": // among models of an earlier run
+				for _, model := range []string{"one.json", "two.json"} {
+					mustRun(t, before, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", model)
+					released[model] = read(t, before, model)
+				}
+			}
 			code, out, errs := dyad(t, before, args...)
 			if code != exitOK && !strings.HasPrefix(name, "person algorithm ") {
 				t.Errorf("%q: exit %d: %s%s", args, code, out, errs)
