@@ -407,8 +407,8 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d; repeat the --holdout "+
 			"of that run, because otherwise these figures may be too good", m.Run,
 			trained, unit, d.Rest)
-	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
-		return input.Errorf("dyad: the file differs from the file of run %s, so --holdout could evaluate training "+
+	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0: // no refusal: its exit code would tell what differs
+		note("the file differs from the file of run %s, so --holdout could evaluate training "+
 			"persons; use that file, or train with ids: public", m.Run)
 	case !same && d.Rest > 0:
 		note("run %s trained the model on another file; unless both files have the same %s, these figures may "+

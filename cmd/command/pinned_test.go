@@ -30,8 +30,13 @@ var pinnedMasks = []mask{
 	{regexp.MustCompile(`\b17\d{11}\b`), "CLOCK"}, // in milliseconds
 }
 
-// forTheOwner are the lines of standard error that compare the records with the records of earlier runs.
-var forTheOwner = regexp.MustCompile(`(?m)^.*(differ from the data of run|were already charged under id).*\n`)
+// ofTheLedger are the notes of the ledger, and forTheOwner all lines of standard error that compare the records with the
+// records of earlier runs (Run.Note).
+var (
+	ofTheLedger = regexp.MustCompile(`differ from the data of run|were already charged under id`)
+	forTheOwner = regexp.MustCompile(`(?m)^.*(` + ofTheLedger.String() + `|trained the model on|` +
+		`was trained on records of this file|the file differs from the file of run).*\n`)
+)
 
 // sparePlaces are the flags of pages and run folders, which every command gets that has them.
 var sparePlaces = map[string]string{"report": "page.html", "track": "runs"}
@@ -81,7 +86,7 @@ func pinnedText(t *testing.T, dir, id string, by []mask, args ...string) (text s
 	defer func() { rand.Reader = system }()
 	rand.Reader = mathrand.NewChaCha8([32]byte{1})
 	_, text = seen(t, dir, id, args...)
-	return forTheOwner.ReplaceAllString(masked(text, by), ""), forTheOwner.MatchString(text)
+	return forTheOwner.ReplaceAllString(masked(text, by), ""), ofTheLedger.MatchString(text)
 }
 
 // releasedFiles are the models that evaluations read, of records that are public.
@@ -116,15 +121,18 @@ func pinnedRuns() map[string][]string {
 		"two models":   "evaluate compare model.json --with other.json --epsilon 1 --out f.json",
 		"a threshold":  "threshold model.json --aim accuracy --epsilon 1 --out f.json",
 		"intervals":    "train --schema class.yaml --algorithm moments --second-moments diagonal --intervals --out m.json",
-		"a pack":       "train --schema class.yaml --out m.json --holdout 0.4 --holdout-epsilon 1",
-		"a choice":     "search --models one.json,two.json --epsilon 1 --schema class.yaml --out m.json",
+		"a choice":     "search --models own.json,own2.json --epsilon 1 --schema class.yaml --out m.json",
+		"of training":  "evaluate private own.json --epsilon 1 --out f.json",
+		"of another":   "evaluate private own.json --epsilon 1 --holdout 0.25 --json",
 		"held out":     "train --schema class.yaml --holdout 0.4 --holdout-epsilon 1 --out m.json",
 	} {
 		runs["records "+name] = strings.Fields(words + " --data r.csv")
 	}
+	runs["records of a pack"] = strings.Fields("train --schema class.yaml --out m.json --data r.pack")
 	person := func(name, words string) { runs["person "+name] = strings.Fields(words + " --data visits.csv") }
 	for name, words := range map[string]string{
 		"figures":     "evaluate private person.json --epsilon 1 --out f.json",
+		"of another":  "evaluate private own.json --epsilon 1 --holdout 0.25 --out f.json",
 		"a threshold": "threshold person.json --epsilon 1 --out f.json",
 		"held out":    "train --schema declared.yaml --holdout 0.25 --holdout-epsilon 1 --out m.json",
 		"network":     "train --schema declared.yaml --model mlp --hidden 3 --steps 3 --out m.json",
@@ -198,36 +206,33 @@ func TestPinnedRunsWriteTheSameBytes(t *testing.T) {
 	released := releasedFiles(t)
 	for name, args := range pinnedRuns() {
 		t.Run(name, func(t *testing.T) {
-			id, worlds := "d", slices.Sorted(maps.Keys(silentWorlds))
+			id, data, worlds := "d", "r.csv", slices.Sorted(maps.Keys(silentWorlds))
 			if strings.HasPrefix(name, "person") {
-				id, worlds = "visits", slices.Sorted(maps.Keys(differentVisits))
+				id, data, worlds = "visits", "visits.csv", slices.Sorted(maps.Keys(differentVisits))
 			}
+			own := map[string]string{}
 			folder := func(world string) (dir string) {
 				if id == "visits" {
 					dir, _ = visits(t, differentVisits[world].rows, differentVisits[world].row)
 				} else {
 					dir = silentFolder(t, silentWorlds[world])
 				}
-				for file, text := range released {
-					write(t, dir, file, text)
+				for _, files := range []map[string]string{released, own} {
+					for file, text := range files {
+						write(t, dir, file, text)
+					}
+				}
+				if slices.Contains(args, "r.pack") {
+					mustRun(t, dir, "data", "pack", "r.csv", "--out", "r.pack", "--schema", "class.yaml")
 				}
 				return dir
 			}
 			before := folder("mixed")
-			switch name {
-			case "records a pack":
-				args[slices.Index(args, "r.csv")] = "r.pack"
-				plain := folder
-				folder = func(world string) string {
-					dir := plain(world)
-					mustRun(t, dir, "data", "pack", "r.csv", "--out", "r.pack", "--schema", "class.yaml")
-					return dir
-				}
-				before = folder("mixed")
-			case "records a choice": // among models of an earlier run
-				for _, model := range []string{"one.json", "two.json"} {
-					mustRun(t, before, "train", "--data", "r.csv", "--schema", "class.yaml", "--out", model)
-					released[model] = read(t, before, model)
+			for _, word := range strings.Split(strings.Join(args, ","), ",") {
+				if strings.HasPrefix(word, "own") { // a model of the earlier run
+					mustRun(t, before, strings.Fields("train --holdout 0.25 --out "+word+" --data "+data+" --schema "+
+						map[string]string{"d": "class.yaml", "visits": "declared.yaml"}[id])...)
+					own[word] = read(t, before, word)
 				}
 			}
 			code, out, errs := dyad(t, before, args...)
