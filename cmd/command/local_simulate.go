@@ -83,7 +83,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 		if train, held, err = from.split(lib.NewData(data)); err != nil {
 			return p, err
 		}
-		if c.Balance {
+		if c.Balance && r.Public { // Fits refuses private data, in a text that does not count their classes
 			train = train.Balanced(c.SplitSeed)
 		}
 		o, err := c.study()
@@ -126,8 +126,11 @@ func (c *localSimulateCmd) Run(a *app) error {
 		if r.Shuffled != nil {
 			*r.Shuffled = train.Shape().OfUsers(*r.Shuffled)
 		}
-		if held != nil {
+		switch {
+		case held != nil && r.Public:
 			away = errors.Join(away, r.evaluate(found.W, found.Average(), held.Records))
+		case held != nil: // without noise, figures tell of the records, and so does the error for one class
+			r.Heldout = held.Shape().Records
 		}
 		return true, away
 	}
@@ -172,9 +175,9 @@ func (r *localResult) text(folds int) string {
 	if r.Held != nil {
 		line(&b, "held out", "%d records; accuracy %.6f (last iterate) and %.6f (average); AUC %.6f (%s)", r.Heldout,
 			r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
-		if !r.Public {
-			line(&b, "", "these figures are computed from private records and are not covered by the guarantee")
-		}
+	} else if r.Heldout > 0 {
+		line(&b, "held out", "%d records were not used; figures with a guarantee: dyad evaluate private %s --data FILE "+
+			"--holdout F --epsilon E", r.Heldout, r.Model)
 	}
 	r.writeModel(&b, taskAUC)
 	if r.Public {
