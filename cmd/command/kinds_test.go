@@ -57,7 +57,7 @@ func TestEveryKindIsGuarded(t *testing.T) {
 		silent["dyad "+args[0]], silent["dyad "+args[0]+" "+args[1]] = true, true
 	}
 	pinned := maps.Clone(silent)
-	for _, args := range pinnedRuns() {
+	for _, args := range pinnedRuns(t) {
 		pinned["dyad "+args[0]], pinned["dyad "+args[0]+" "+args[1]] = true, true
 	}
 	for kind := range charging {
