@@ -18,7 +18,7 @@ type localSimulateCmd struct {
 	Schema     string    `needs:"data" placeholder:"FILE"`
 	Users      int       `name:"n" aliases:"users" positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\". Default: local.json on private data, or local.RUN.json if that exists; on public data none."`
-	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"As in train. The held-out records are evaluated. Default: 0.3 for public data, else 0."`
+	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"As in train. Held-out public records are evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA" help:"Values of lambda. The users cross-validate them, which is charged. Not with --shuffle-delta."`
 	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
