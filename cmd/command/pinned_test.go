@@ -119,19 +119,24 @@ var notPrivate = []string{"public-data", "exact-figures", "help", "version", "qu
 func pinnedRuns(t *testing.T) map[string][]string {
 	runs := map[string][]string{}
 	for name, words := range map[string]string{
-		"figures":         "evaluate private model.json --epsilon 1 --out f.json",
-		"losses, pure":    "evaluate private model.json --epsilon 1 --delta 0 --mean-loss --json",
-		"a curve":         "evaluate private model.json --epsilon 1 --roc-thresholds=-0.1,0.1",
-		"neighbours":      "evaluate private metric.json --epsilon 1 --reference others.csv --out f.json",
-		"two models":      "evaluate compare model.json --with other.json --epsilon 1 --out f.json",
-		"a threshold":     "threshold model.json --aim accuracy --epsilon 1 --out f.json",
-		"intervals":       "train --schema class.yaml --algorithm moments --second-moments diagonal --intervals --out m.json",
-		"a choice":        "search --models own.json,own2.json --epsilon 1 --schema class.yaml --out m.json",
-		"of training":     "evaluate private own.json --epsilon 1 --out f.json",
-		"of another":      "evaluate private own.json --epsilon 1 --holdout 0.25 --json",
-		"local":           "local simulate --schema class.yaml --method djw --epochs 2 --holdout 0.4 --out m.json --json",
-		"local --balance": "local simulate --schema class.yaml --method djw --epochs 2 --balance --out m.json",
-		"held out":        "train --schema class.yaml --holdout 0.4 --holdout-epsilon 1 --out m.json",
+		"figures":            "evaluate private model.json --epsilon 1 --out f.json",
+		"losses, pure":       "evaluate private model.json --epsilon 1 --delta 0 --mean-loss --json",
+		"a curve":            "evaluate private model.json --epsilon 1 --roc-thresholds=-0.1,0.1",
+		"neighbours":         "evaluate private metric.json --epsilon 1 --reference others.csv --out f.json",
+		"two models":         "evaluate compare model.json --with other.json --epsilon 1 --out f.json",
+		"a threshold":        "threshold model.json --aim accuracy --epsilon 1 --out f.json",
+		"held-out search":    "search --candidates settings.yaml --road random-stopping --schema class.yaml --holdout 0.3 --out m.json",
+		"held-out threshold": "threshold model.json --holdout 0.4 --epsilon 1 --out f.json",
+		"held-out models":    "evaluate compare model.json --with other.json --holdout 0.4 --epsilon 1 --out f.json --json",
+		"mapped clusters":    "cluster -k 2 --schema class.yaml --metric own-metric.json --out m.json",
+		"without figures":    "train --schema class.yaml --holdout 0.4 --out m.json",
+		"intervals":          "train --schema class.yaml --algorithm moments --second-moments diagonal --intervals --out m.json",
+		"a choice":           "search --models own.json,own2.json --epsilon 1 --schema class.yaml --out m.json",
+		"of training":        "evaluate private own.json --epsilon 1 --out f.json",
+		"of another":         "evaluate private own.json --epsilon 1 --holdout 0.25 --json",
+		"local":              "local simulate --schema class.yaml --method djw --epochs 2 --holdout 0.4 --out m.json --json",
+		"local --balance":    "local simulate --schema class.yaml --method djw --epochs 2 --balance --out m.json",
+		"held out":           "train --schema class.yaml --holdout 0.4 --holdout-epsilon 1 --out m.json",
 	} {
 		runs["records "+name] = strings.Fields(words + " --data r.csv")
 	}
@@ -248,7 +253,8 @@ func TestPinnedRunsWriteTheSameBytes(t *testing.T) {
 			before := folder("mixed")
 			for _, word := range strings.Split(strings.Join(args, ","), ",") {
 				if strings.HasPrefix(word, "own") { // a model of the earlier run
-					mustRun(t, before, strings.Fields("train --holdout 0.25 --out "+word+" --data "+data+" --schema "+
+					mustRun(t, before, strings.Fields("train --task "+pick(strings.Contains(word, "metric"), taskMetric, taskAUC)+
+						" --holdout 0.25 --out "+word+" --data "+data+" --schema "+
 						map[string]string{"d": "class.yaml", "visits": "declared.yaml"}[id])...)
 					own[word] = read(t, before, word)
 				}
