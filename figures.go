@@ -405,11 +405,10 @@ func (p *FigurePlan) checkTraining(o Run, d FigureData, of Source) error {
 			"--holdout F", m.Run)
 	case same && trained != 0 && trained != d.Rest:
 		note("run %s trained the model on %d %s of this file, but this --holdout leaves %d to train; repeat the "+
-			"--holdout of that run, or these figures may flatter the model", m.Run,
-			trained, unit, d.Rest)
-	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0:
-		return input.Errorf("dyad: run %s used another file, so --holdout could evaluate training persons; use the "+
-			"file of the run, or train with ids: public", m.Run)
+			"--holdout of that run, or these figures may flatter the model", m.Run, trained, unit, d.Rest)
+	case !same && d.Rest > 0 && m.Encoder.Schema().Persons > 0: // no refusal: its exit code would tell what differs
+		note("run %s used another file, so --holdout could evaluate training persons; use the file of the run, or "+
+			"train with ids: public", m.Run)
 	case !same && d.Rest > 0:
 		note("run %s trained the model on another file; unless both files have the same %s, these figures may "+
 			"include training records and flatter the model", m.Run,

@@ -32,7 +32,8 @@
 //
 //   - the releases: weights, averages of iterates, a chosen lambda with its estimates;
 //   - the report, the JSON output and the model file;
-//   - standard output and standard error, line by line, warnings and progress included;
+//   - standard output and standard error, line by line, warnings and progress included, except the notes for the
+//     owner (see below);
 //   - exit codes, including those of failed runs, and whether a run ends with a model;
 //   - the existence and the names of files, and the contents of all files except those listed
 //     as private below;
@@ -40,7 +41,15 @@
 //
 // The guarantee covers all of these together: on neighbouring data sets everything but the releases is the
 // same, up to random ids and clocks. cmd/command/silence_test.go compares the output for every algorithm,
-// task, loss and unit on files with hostile joint properties.
+// task, loss and unit on files with hostile joint properties. cmd/command/pinned_test.go compares every byte, with
+// noise so large that the release is the same on all records.
+//
+// Notes for the owner compare the data files with the files of earlier runs in the ledger. They tell whether the files
+// of one data id differ, whether a file was charged under another id, and whether it trained the model that is
+// evaluated. They are lines of standard error and are not part of any file. Quiet runs (-q) do not print them. Two
+// refusals compare files as well: a run is resumed on the files of its first attempt only, and a file that was charged
+// is not a public reference. These notes and refusals tell without noise whether any record differs, so the
+// owner must not publish them.
 //
 // Choices may depend on earlier releases. Examples are the options of later runs (see "Several runs") and, in
 // a stream, the other records. The certificate of a release is a bound for any given past.

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,6 +56,10 @@ func TestEveryKindIsGuarded(t *testing.T) {
 	for _, args := range silentRuns() {
 		silent["dyad "+args[0]], silent["dyad "+args[0]+" "+args[1]] = true, true
 	}
+	pinned := maps.Clone(silent)
+	for _, args := range pinnedRuns(t) {
+		pinned["dyad "+args[0]], pinned["dyad "+args[0]+" "+args[1]] = true, true
+	}
 	for kind := range charging {
 		row, ok := guarded[kind]
 		if !ok {
@@ -65,6 +70,9 @@ func TestEveryKindIsGuarded(t *testing.T) {
 		}
 		if row.silence == "TestNothingButTheReleaseTellsOfTheRecords" && !silent[kind] {
 			t.Errorf("%s is not among the commands of the search for silence", kind)
+		}
+		if kind != "dyad baseline" && !pinned[kind] {
+			t.Errorf("%s is not among the commands whose bytes are compared", kind)
 		}
 		if row.verify == "TestGenuineFilesAreNeverRefused" && !slices.ContainsFunc(writes[strings.TrimPrefix(kind, "dyad ")], func(w written) bool { return w.charge && !w.none }) {
 			t.Errorf("%s has no file that was charged in the table of files", kind)

@@ -18,7 +18,7 @@ type localSimulateCmd struct {
 	Schema     string    `needs:"data" placeholder:"FILE"`
 	Users      int       `name:"n" aliases:"users" positive:"" short:"n" default:"10000" help:"Number of synthetic users, without --data."`
 	Out        string    `writes:"model" short:"o" placeholder:"FILE" help:"Model file, for \"dyad predict\". Default: local.json on private data, or local.RUN.json if that exists; on public data none."`
-	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"As in train. The held-out records are evaluated. Default: 0.3 for public data, else 0."`
+	Holdout    *float64  `within:"[0,1)" placeholder:"F" help:"As in train. Held-out public records are evaluated. Default: 0.3 for public data, else 0."`
 	SplitSeed  uint64    `default:"1" help:"Seed of the split into training and held-out records."`
 	Grid       []float64 `name:"l2-grid" placeholder:"LAMBDA" help:"Values of lambda to cross-validate. This is charged. Not with --shuffle-delta."`
 	Folds      int       `positive:"" default:"10" help:"Folds of the cross-validation."`
@@ -83,7 +83,7 @@ func (c *localSimulateCmd) Run(a *app) error {
 		if train, held, err = from.split(lib.NewData(data)); err != nil {
 			return p, err
 		}
-		if c.Balance {
+		if c.Balance && r.Public { // Fits refuses private data, in a text that does not count their classes
 			train = train.Balanced(c.SplitSeed)
 		}
 		o, err := c.study()
@@ -126,8 +126,11 @@ func (c *localSimulateCmd) Run(a *app) error {
 		if r.Shuffled != nil {
 			*r.Shuffled = train.Shape().OfUsers(*r.Shuffled)
 		}
-		if held != nil {
+		switch {
+		case held != nil && r.Public:
 			away = errors.Join(away, r.evaluate(found.W, found.Average(), held.Records))
+		case held != nil: // without noise, figures tell of the records, and so does the error for one class
+			r.Heldout = held.Shape().Records
 		}
 		return true, away
 	}
@@ -172,9 +175,9 @@ func (r *localResult) text(folds int) string {
 	if r.Held != nil {
 		line(&b, "held out", "%d records; accuracy %.6f (last iterate) and %.6f (average); AUC %.6f (%s)", r.Heldout,
 			r.Held.Last, r.Held.Average, r.Held.AUC, r.Iterate)
-		if !r.Public {
-			line(&b, "", "these figures are computed from private records and are not covered by the guarantee")
-		}
+	} else if r.Heldout > 0 {
+		line(&b, "held out", "%d records were not used; figures with a guarantee: dyad evaluate private %s --data FILE "+
+			"--holdout F --epsilon E", r.Heldout, r.Model)
 	}
 	r.writeModel(&b, taskAUC)
 	if r.Public {

@@ -30,13 +30,25 @@ const silenceRecords = 24
 // many records there are, their ids, their query groups, and who is paired with whom.
 type silentRecord struct{ x, z, c, y, grade, pair string }
 
+func mixedRecord(i int) silentRecord {
+	return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11), []string{"a", "b", "c"}[i%3],
+		strconv.Itoa(i % 2), strconv.Itoa(i % 5), strconv.Itoa(i % 2)}
+}
+
+// other is the mixed file with another record at a place.
+func other(at int, by silentRecord) func(int) silentRecord {
+	return func(i int) silentRecord {
+		if i == at {
+			return by
+		}
+		return mixedRecord(i)
+	}
+}
+
 // silentWorlds are files of well-formed records with joint properties that a program could
 // stumble over. Any two are joined by a chain of neighbours.
 var silentWorlds = map[string]func(i int) silentRecord{
-	"mixed": func(i int) silentRecord {
-		return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11), []string{"a", "b", "c"}[i%3],
-			strconv.Itoa(i % 2), strconv.Itoa(i % 5), strconv.Itoa(i % 2)}
-	},
+	"mixed": mixedRecord,
 	"one class": func(i int) silentRecord {
 		return silentRecord{fmt.Sprintf("%.3f", float64(i%7)/7-0.4), strconv.Itoa(i % 11),
 			[]string{"a", "b", "c"}[i%3], "0", "2", "0"}
@@ -61,6 +73,11 @@ var silentWorlds = map[string]func(i int) silentRecord{
 		return silentRecord{[]string{"-1e300", "1.7976931348623157e308"}[i%2], "-5e-324", "b", strconv.Itoa(i % 2), "1e-300",
 			strconv.Itoa(i % 2)}
 	},
+	"another first record": other(0, silentRecord{"1", "10", "c", "1", "4", "1"}),
+	"another last record":  other(silenceRecords-1, silentRecord{"-1", "0", "a", "0", "0", "1"}),
+	"a record of missing":  other(silenceRecords/2, silentRecord{"", "", "c", "1", "4", "0"}),
+	"a record of outliers": other(silenceRecords/2, silentRecord{"1e308", "-1e308", "b", "0", "4", "0"}),
+	"a record twice":       other(silenceRecords/2, mixedRecord(silenceRecords/2-1)),
 	"missing": func(i int) silentRecord {
 		return silentRecord{"", "", "c", strconv.Itoa(i / 12), strconv.Itoa(i / 5), strconv.Itoa(i % 2)}
 	},
@@ -138,13 +155,20 @@ const silentSettings = "candidates:\n  - {name: one}\n  - {name: two, algorithm:
 	"ridge: 4}\n"
 
 // silentInputs are the files of silentFolder: no output.
-var silentInputs = regexp.MustCompile(`^(r\..*|p\.csv|.*\.yaml)$`)
+var silentInputs = regexp.MustCompile(`^(r\..*|p\.csv|visits\.csv|.*\.yaml)$`)
 
 // told is everything that an adversary may see of a run but what it releases with noise: the
 // exit code, both outputs, the names of all files, the contents of those that are not kept
 // private (the state of a stream, the ledger) and the charge. Released numbers, run ids and
 // times are masked.
 func told(t *testing.T, dir string, args ...string) (code int, text string) {
+	t.Helper()
+	code, text = seen(t, dir, "d", args...)
+	return code, masked(masked(text, masks), silentMasks)
+}
+
+// seen is told without masks, with the charge of a data id.
+func seen(t *testing.T, dir, id string, args ...string) (code int, text string) {
 	t.Helper()
 	code, out, errs := dyad(t, dir, args...)
 	var b strings.Builder
@@ -162,10 +186,9 @@ func told(t *testing.T, dir string, args ...string) (code int, text string) {
 		b.Write(content)
 		return err
 	}))
-	charged, spent, problem := dyad(t, dir, "ledger", "show", "d", "--json")
+	charged, spent, problem := dyad(t, dir, "ledger", "show", id, "--json")
 	fmt.Fprintf(&b, "\n--- ledger, exit %d\n%s%s", charged, spent, problem)
-	text = b.String()
-	return code, strings.ReplaceAll(masked(masked(text, masks), silentMasks), dir, "DIR")
+	return code, strings.ReplaceAll(b.String(), dir, "DIR")
 }
 
 var silentMasks = []mask{
@@ -357,7 +380,8 @@ func TestNothingButTheReleaseTellsOfTheRecords(t *testing.T) {
 	refused := []string{"pairs of a file, too few allowed"}
 	for name, args := range silentRuns() {
 		t.Run(name, func(t *testing.T) {
-			code, want := told(t, silentFolder(t, silentWorlds["mixed"], args...), args...)
+			before := silentFolder(t, silentWorlds["mixed"], args...)
+			code, want := told(t, before, args...)
 			switch protects := !strings.Contains(want, "does not protect whole records"); {
 			case slices.Contains(refused, name) || !protects:
 				if code != exitInput {
@@ -371,6 +395,9 @@ func TestNothingButTheReleaseTellsOfTheRecords(t *testing.T) {
 					t.Errorf("%s: a joint property of the records shows:\n%s", world, firstDifference(want, got))
 				}
 			}
+			samePinned(t, name, args, "d", before, slices.Sorted(maps.Keys(silentWorlds)), func(world string) string {
+				return silentFolder(t, silentWorlds[world], args...)
+			})
 		})
 	}
 }
