@@ -188,12 +188,9 @@ type Clustered struct {
 // Run carries out a planned clustering of data. The charge, the release, the files and the errors are as in
 // Training.Run, except that a resumed run starts again from the beginning, which takes seconds.
 func (c *Clustering) Run(ctx context.Context, d *Data, o Run) (*Clustered, error) {
-	switch {
-	case d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features:
+	if d.Records.ByPerson() || d.Records.Units() != c.Plan.Options.Records || d.Records.Dim() != c.features {
 		return nil, input.Errorf("dyad: the data do not fit a plan for %d records of %d features, one row each; "+
 			"plan with Data.Shape", c.Plan.Options.Records, c.features)
-	case o.Team != nil:
-		return nil, input.Errorf("dyad: this version computes clusters in one process; leave Team out")
 	}
 	if c.metric != nil {
 		if _, err := d.as(c.metric.Encoder); err != nil {

@@ -205,7 +205,7 @@ func (o Run) Keep(ctx context.Context, of Source, text func(*algorithms.Result) 
 	p := algorithms.Options{
 		DataID: cmp.Or(o.DataID, of.DataID), Public: of.Public || o.Public,
 		Run: o.ID, Resume: o.Resume, Source: o.Source, Tracker: algorithms.Tracker{OnStep: o.Progress}, Trace: o.Trace,
-		Charged: o.Charged, Approved: o.Approved,
+		Charged: o.Charged, Approved: o.Approved, Team: o.Team,
 	}
 	inputs := of.Files
 	switch {

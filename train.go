@@ -82,7 +82,6 @@ func (t *Training) Run(ctx context.Context, d *Data, o Run) (*Trained, error) {
 			return m
 		},
 		func(p algorithms.Options) (*algorithms.Result, error) {
-			p.Team = o.Team
 			return algorithms.Run(ctx, d.Records, algorithm, t.Plan, p)
 		})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"dyad/engine"
+	"dyad/internal/input"
 	"dyad/privacy"
 	"dyad/privacy/ledger"
 )
@@ -27,6 +28,8 @@ type Job struct {
 	// OwnNoise is true if Train draws noise that its session does not see. An attempt that fails by itself is
 	// then treated as if it had drawn noise, and no checkpoints are kept.
 	OwnNoise bool
+	// Team is true if Train computes with Options.Team. Execute refuses a team for all other jobs.
+	Team bool
 	// Records returns the hash of the records, in their order, that a checkpoint of the given format stores.
 	Records func(ctx context.Context, format string) (string, error)
 	// Train trains the model and returns its weights. Only Execute passes these weights on.
@@ -85,6 +88,9 @@ type Result struct {
 // A resumed run draws fresh noise. It starts at step 1, or with Options.Checkpoints at the step of its last
 // checkpoint. The comment of Checkpoints proves that resuming is sound.
 func Execute(ctx context.Context, j Job, o Options) (*Result, error) {
+	if o.Team != nil && !j.Team {
+		return nil, input.Errorf("algorithms: this run is computed in one process; leave the team out")
+	}
 	source := o.Source
 	if source == nil {
 		var err error

@@ -37,6 +37,7 @@ func Run(ctx context.Context, records *engine.Records, a Algorithm, p *Plan, o O
 	}
 	return Execute(ctx, Job{
 		Plan:      p,
+		Team:      o.Team != nil,
 		Withholds: a.Info().Withholds && !embedsAlgorithm(a),
 		Records:   digest,
 		Train: func(ctx context.Context, s privacy.Session, t Tracker) ([]float64, error) {

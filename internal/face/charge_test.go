@@ -15,6 +15,7 @@ import (
 	"dyad/algorithms/pairs"
 	"dyad/docs/checker"
 	"dyad/engine/embedding"
+	"dyad/engine/team"
 	"dyad/internal/must"
 	"dyad/privacy"
 )
@@ -76,6 +77,14 @@ func TestPublicFaultsCostNothing(t *testing.T) {
 			s := must.Get(dyad.PlanSearch(data.Shape(), dyad.SearchOptions{Models: []*dyad.Model{model, model}, Epsilon: 1}))(t)
 			return second(s.Run(t.Context(), []*dyad.Data{data, wider}, dyad.Run{Ledger: book}))
 		}(), "of the model differ"},
+		{"figures by a team", func() error {
+			p := must.Get(dyad.PlanFigures(data.Shape(), dyad.FigureOptions{Model: model, Epsilon: 1}))(t)
+			return second(p.Run(t.Context(), own, dyad.Run{Ledger: book, Team: &team.Leader{}}))
+		}(), "one process"},
+		{"a choice by a team", func() error {
+			s := must.Get(dyad.PlanSearch(data.Shape(), dyad.SearchOptions{Models: []*dyad.Model{model, model}, Epsilon: 1}))(t)
+			return second(s.Run(t.Context(), []*dyad.Data{data, data}, dyad.Run{Ledger: book, Team: &team.Leader{}}))
+		}(), "one process"},
 		{"a curve of 95 percent", second(dyad.PlanCurve(data.Shape(), dyad.CurveOptions{Settings: []dyad.Setting{{Name: "a"}},
 			Epsilons: []float64{1}, Training: 80, HeldEpsilon: 1, Confidence: 95})), "the confidence is 95"},
 		{"options that JSON has not", train(dyad.Run{Options: map[string]any{"a": math.NaN()}}), "unsupported value"},
