@@ -201,12 +201,9 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 		if c.PersonRows > 0 {
 			return nil, badInput("--person-rows is only for batch algorithms; in a stream, each row is a record")
 		}
-		if c.Method == "canaries" {
-			return nil, badInput("--method canaries is only for batch algorithms; leave --method out")
-		}
-		if c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
-			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online "+
-				"algorithms such as %s", c.Algorithm)
+		if c.Method == "canaries" || c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
+			return nil, badInput("--method canaries, --steps, --step-size, --total-step and --batch-records are not for "+
+				"online algorithms such as %s", c.Algorithm)
 		}
 		if !c.Secret {
 			return s, nil
@@ -272,6 +269,12 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	}
 	if err != nil {
 		return nil, nil, asInput(err)
+	}
+	switch a.(type) {
+	case algorithms.Moments, algorithms.MomentMetric: // they have no loss to choose, and an audit must not name one
+		if c.Loss != "linear" || c.LossClip != 0 || c.LossParam != nil {
+			return nil, nil, badInput("%s takes no loss (--loss, --loss-param, --loss-clip); leave them out", c.Algorithm)
+		}
 	}
 	options, err := planFlags{
 		methodFlags:  methodFlags{Algorithm: c.Algorithm, Mode: c.Mode},
