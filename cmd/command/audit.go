@@ -34,8 +34,8 @@ type auditRecordsCmd struct {
 	Batch      int      `positive:"" name:"batch-records" placeholder:"M"`
 	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear, which attains the sensitivity bounds of the task, or any loss of train."`
 
-	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V"`
-	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C"`
+	LossParam  map[string]float64 `not:"loss=linear" name:"loss-param" placeholder:"K=V"`
+	LossClip   float64            `not:"loss=linear" positive:"" name:"loss-clip" placeholder:"C"`
 	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start where one record moves the gradient most, not at a multiple of the identity."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Radius of the ball that contains w. Default: 1 for the loss linear, else by a public rule."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
@@ -272,7 +272,7 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	}
 	switch a.(type) {
 	case algorithms.Moments, algorithms.MomentMetric: // they have no loss to choose, and an audit must not name one
-		if c.Loss != "linear" || c.LossClip != 0 || c.LossParam != nil {
+		if c.Loss != "linear" {
 			return nil, nil, badInput("%s takes no loss (--loss, --loss-param, --loss-clip); leave them out", c.Algorithm)
 		}
 	}

@@ -28,7 +28,7 @@ const (
 type tupleFlags struct {
 	Tuple       int     `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with tuples choose contrastive, triplet or npair" positive:"" placeholder:"B" help:"Learn from the labels of the records, in tuples of B records instead of pairs. Every epoch draws disjoint tuples by ids only."`
 	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records. Every epoch uses all pairs (contrastive), and its time grows with their number."`
-	Temperature float64 `positive:"" default:"1" help:"Temperature of the softmax of npair, infonce and ntxent; public. The sensitivity of infonce and ntxent grows like exp(2/T)/T: choose 0.5 or more."`
+	Temperature float64 `needs:"loss=npair|loss=infonce|loss=ntxent" positive:"" default:"1" help:"Temperature of the softmax of npair, infonce and ntxent; public. The sensitivity of infonce and ntxent grows like exp(2/T)/T: choose 0.5 or more."`
 	tupleNetworkFlags
 }
 

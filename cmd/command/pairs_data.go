@@ -51,7 +51,7 @@ func (s pairSource) load(a *app, f pairFlags, classes bool) (*lib.Pairs, error) 
 // pairFlags are the flags that determine a run on pairs and its guarantee.
 type pairFlags struct {
 	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair,infonce,ntxent" help:"contrastive: a metric from similar and dissimilar pairs. infonce, ntxent: an embedding from similar pairs, in secret batches. bradley-terry: scores from preferences. triplet, npair: a metric from classes (--tuple)."`
-	Margin       float64  `positive:"" default:"1" help:"Public distance that dissimilar pairs should keep; for triplet, the margin of squared distances. Features have norm at most 1."`
+	Margin       float64  `needs:"loss=contrastive|loss=triplet" positive:"" default:"1" help:"Public distance that dissimilar pairs should keep; for triplet, the margin of squared distances. Features have norm at most 1."`
 	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions that the metric maps to. Default: 16, or the number of features if it is smaller or --method is moments."`
 	Unit         string   `default:"individual" enum:"individual,group,pair" help:"Who is protected: one individual in at most --kappa pairs; any group of --kappa pairs; one pair."`
 	Kappa        int      `positive:"" placeholder:"K" help:"Public number of pairs that may change together, fixed in advance. Default: --degree-cap, or with --unit group and drawn pairs, kappa' of the public graph."`
