@@ -62,7 +62,7 @@ type pairFlags struct {
 	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"Proved noise (certified), the noise of the paper (paper) or no noise (nonprivate)."`
 	Epsilon      float64  `default:"1" help:"Epsilon to spend."`
 	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: 0 with --noise, --mode paper, --method input or labels, else min(1e-5, n^-1.5)."`
-	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace, or knorm (less noise). Default: knorm, or laplace with --mode paper."`
+	Noise        string   `not:"method=input method=labels" default:"" enum:",laplace,knorm" help:"Noise of pure epsilon: laplace, or knorm (less noise). Default: knorm, or laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Part of epsilon that --method input spends on labels. Default: 0.5."`
 	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"fixed: the same disjoint batches in every epoch. poisson: secret coins select pairs, with Gaussian noise; the guarantee needs this secrecy. Default: fixed, or poisson for infonce and ntxent."`
 	Batch        int      `positive:"" placeholder:"B" help:"Pairs (tuples with --tuple) in a batch, or their expected number. Default: 1/20 of the pairs, at least 50; 50 with --mode paper; with --tuple, all tuples of an epoch."`
