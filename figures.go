@@ -191,8 +191,8 @@ func (o FigureOptions) Comparable() error {
 	needs := input.Needs{
 		Scores: "only models with scores can be compared, but a metric has no scores",
 		Linear: "this version compares only linear models of scores; evaluate each network alone (two charges)",
-		Rows: "two models cannot be compared privately on persons with several rows; evaluate each model alone " +
-			"(two charges)",
+		Rows: map[bool]string{true: "two models cannot be compared privately on persons with several rows; evaluate each " +
+			"model alone (two charges)"}[o.Epsilon != 0], // without an epsilon, the difference is exact
 		TwoClasses: "only models of two classes are compared, but the labels are grades",
 	}
 	if err := cmp.Or(needs.Of(o.Model.lacks()), needs.Of(o.Compare.lacks())); err != nil {
