@@ -270,11 +270,8 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	if err != nil {
 		return nil, nil, asInput(err)
 	}
-	switch a.(type) {
-	case algorithms.Moments, algorithms.MomentMetric: // they have no loss to choose, and an audit must not name one
-		if c.Loss != "linear" {
-			return nil, nil, badInput("%s takes no loss (--loss, --loss-param, --loss-clip); leave them out", c.Algorithm)
-		}
+	if c.Loss != "linear" && (c.Algorithm == "moments" || c.Algorithm == "moment-metric") { // an audit must not name it
+		return nil, nil, badInput("%s takes no loss (--loss, --loss-param, --loss-clip); leave them out", c.Algorithm)
 	}
 	options, err := planFlags{
 		methodFlags:  methodFlags{Algorithm: c.Algorithm, Mode: c.Mode},
