@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 )
 
@@ -60,10 +59,6 @@ type differenceResult struct {
 // exactDifference prints the exact difference of two AUCs with DeLong's interval.
 func (c *evaluateCompareCmd) exactDifference(a *app, m, other *model) error {
 	o := exactReading(m, c.Holdout == nil)
-	one, two := m.Encoder.Schema().ByPerson(), other.Encoder.Schema().ByPerson()
-	if one != two {
-		o = reading{persons: dataset.IgnorePersons, public: true} // both models score the rows in the order of the file
-	}
 	held, rest, err := c.read(a, m, c.Data, o)
 	if err != nil {
 		return err
@@ -93,7 +88,7 @@ func (c *evaluateCompareCmd) exactDifference(a *app, m, other *model) error {
 		Guarantee: "none: computed from the records"}
 	if rows != nil {
 		r.Unit = "person"
-	} else if one || two {
+	} else if m.Encoder.Schema().ByPerson() {
 		d.Variance = 0 // the rows of a person are not independent, and the persons are not known
 	}
 	text := fmt.Sprintf("%-10s %d\nAUC        %s less %s: %+.6f", pick(rows != nil, "persons", "records"), r.Records, c.Model,
