@@ -199,7 +199,7 @@ func (o FigureOptions) Comparable() error {
 		return err
 	}
 	switch {
-	case rowsOf(o.Model.Encoder.Schema()) != rowsOf(o.Compare.Encoder.Schema()):
+	case !o.Model.Encoder.Schema().SameRows(o.Compare.Encoder.Schema()):
 		return input.Errorf("dyad: %s and %s use different labels for the two classes, or different query groups or persons, so "+
 			"their AUCs cannot be compared", o.Names.Model, o.Names.Compare)
 	case o.Threshold != 0 || o.Thresholds != nil || o.MeanLoss || o.LossRange != nil || o.Reference != "":
@@ -218,21 +218,7 @@ func (m *Model) lacks() input.Lacks {
 
 // SameClasses reports whether two models use the same labels for the same class, and leave out the same rows.
 func (m *Model) SameClasses(other *Model) bool {
-	one, two := rowsOf(m.Encoder.Schema()), rowsOf(other.Encoder.Schema())
-	return [5]string(one[:5]) == [5]string(two[:5])
-}
-
-// rowsOf returns what the classes of a schema and then the order of its rows depend on.
-func rowsOf(s *dataset.Schema) (of [7]string) {
-	for _, c := range s.Columns {
-		switch c.RoleOf() {
-		case dataset.RoleLabel:
-			copy(of[:], []string{c.Name, c.Positive, c.Negative, c.TrimSuffix, c.Others + fmt.Sprint(c.Fold)})
-		case dataset.RoleGroup, dataset.RolePerson: // NewData sorts the rows by them
-			of[5], of[6] = of[5]+c.FieldOf(), of[6]+c.RoleOf()
-		}
-	}
-	return of
+	return m.Encoder.Schema().Classes() == other.Encoder.Schema().Classes()
 }
 
 // meanLoss returns the loss whose mean is released; nil for none.
@@ -276,8 +262,7 @@ func (p *FigurePlan) Fits(d FigureData) error {
 			"plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
 	case (o.Compare != nil) != (d.Compared != nil):
 		return input.Errorf("dyad: FigureData.Compared and FigureOptions.Compare belong together; set both or neither")
-	case d.Compared != nil && (d.Compared.Records.Len() != d.Records.Len() ||
-		rowsOf(d.Schema()) != rowsOf(d.Compared.Schema())):
+	case d.Compared != nil && (d.Compared.Records.Len() != d.Records.Len() || !d.Schema().SameRows(d.Compared.Schema())):
 		return input.Errorf("dyad: the schemas of %s and %s take different rows of %s", o.Names.Model,
 			o.Names.Compare, o.Names.Data)
 	case m.Task != Metric:

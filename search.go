@@ -228,7 +228,7 @@ func (s *Search) fits(data []*Data) (as []*Data, err error) {
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
 			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled ||
-				rowsOf(d.Schema()) != rowsOf(data[0].Schema()) {
+				!d.Schema().SameRows(data[0].Schema()) {
 				return nil, input.Errorf("dyad: the data lack labels, their size differs from the size in the plan (Records %d, "+
 					"PersonRows %d), or the schemas of two models have different classes, query groups or persons; plan with "+
 					"Data.Shape", want.Records, want.PersonRows)
