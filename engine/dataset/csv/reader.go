@@ -70,7 +70,7 @@ func (r *Reader) Header(named func(header [][]byte) bool) ([][]byte, error) {
 func (r *Reader) otherDelimiter(got byte) error {
 	name := func(d byte) string { return strings.ReplaceAll(string(d), "\t", "tab") }
 	return &source.ParseError{File: r.src.Name, Row: r.Row, Header: true, Rule: fmt.Sprintf("the fields seem to be "+
-		"separated by %q and not by %q; separate them by %[2]q, or correct csv.delimiter if the schema is yours",
+		"separated by %q and not by %q; separate them by %[2]q, or set csv: {delimiter: %[1]q} if the schema is yours",
 		name(got), name(r.delim))}
 }
 
