@@ -191,17 +191,17 @@ func (o FigureOptions) Comparable() error {
 	needs := input.Needs{
 		Scores: "only models with scores can be compared, but a metric has no scores",
 		Linear: "this version compares only linear models of scores; evaluate each network alone (two charges)",
-		Rows: "two models cannot be compared privately on persons with several rows; evaluate each model alone " +
-			"(two charges)",
+		Rows: map[bool]string{true: "two models cannot be compared privately on persons with several rows; evaluate each " +
+			"model alone (two charges)"}[o.Epsilon != 0], // without an epsilon, the difference is exact
 		TwoClasses: "only models of two classes are compared, but the labels are grades",
 	}
 	if err := cmp.Or(needs.Of(o.Model.lacks()), needs.Of(o.Compare.lacks())); err != nil {
 		return err
 	}
 	switch {
-	case !o.Model.SameClasses(o.Compare):
-		return input.Errorf("dyad: %s and %s use different labels for the two classes, so their AUCs cannot be "+
-			"compared", o.Names.Model, o.Names.Compare)
+	case !o.Model.Encoder.Schema().SameRows(o.Compare.Encoder.Schema()):
+		return input.Errorf("dyad: %s and %s use different labels for the two classes, or different query groups or persons, so "+
+			"their AUCs cannot be compared", o.Names.Model, o.Names.Compare)
 	case o.Threshold != 0 || o.Thresholds != nil || o.MeanLoss || o.LossRange != nil || o.Reference != "":
 		return input.Errorf("dyad: a comparison gives only the difference of two AUCs; leave out threshold, thresholds, " +
 			"loss and reference")
@@ -218,13 +218,7 @@ func (m *Model) lacks() input.Lacks {
 
 // SameClasses reports whether two models use the same labels for the same class, and leave out the same rows.
 func (m *Model) SameClasses(other *Model) bool {
-	classes := func(m *Model) (of [5]string) {
-		if c := m.Encoder.Schema().ColumnOf(dataset.RoleLabel); c != nil {
-			of = [5]string{c.Name, c.Positive, c.Negative, c.TrimSuffix, c.Others}
-		}
-		return of
-	}
-	return classes(m) == classes(other)
+	return m.Encoder.Schema().Classes() == other.Encoder.Schema().Classes()
 }
 
 // meanLoss returns the loss whose mean is released; nil for none.
@@ -266,9 +260,8 @@ func (p *FigurePlan) Fits(d FigureData) error {
 			"make the plan with Data.Shape", p.Options.Records, p.Options.PersonRows)
 	case (o.Compare != nil) != (d.Compared != nil):
 		return input.Errorf("dyad: set both FigureData.Compared and FigureOptions.Compare, or neither")
-	case d.Compared != nil && d.Compared.Records.Len() != d.Records.Len():
-		return input.Errorf("dyad: %s and %s cannot be compared, because their schemas keep different rows of %s",
-			o.Names.Model,
+	case d.Compared != nil && (d.Compared.Records.Len() != d.Records.Len() || !d.Schema().SameRows(d.Compared.Schema())):
+		return input.Errorf("dyad: %s and %s cannot be compared, because their schemas keep different rows of %s", o.Names.Model,
 			o.Names.Compare, o.Names.Data)
 	case m.Task != Metric:
 		return nil

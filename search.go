@@ -226,9 +226,10 @@ func (s *Search) fits(data []*Data) (as []*Data, err error) {
 	}
 	for i, d := range data {
 		if len(s.options.Models) > 0 {
-			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled {
-				return nil, input.Errorf("dyad: the data do not fit the plan; want labels, Records %d and "+
-					"PersonRows %d; plan with Data.Shape", want.Records, want.PersonRows)
+			if got, want := d.Shape(), s.shape; got.Records != want.Records || got.PersonRows != want.PersonRows || !d.labelled ||
+				!d.Schema().SameRows(data[0].Schema()) {
+				return nil, input.Errorf("dyad: the data do not fit the plan; want labels, Records %d, PersonRows %d, and the "+
+					"same classes, query groups and persons for all models; plan with Data.Shape", want.Records, want.PersonRows)
 			}
 			if d, err = d.as(s.options.Models[i].Encoder); err != nil {
 				return nil, err

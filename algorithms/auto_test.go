@@ -167,6 +167,13 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 				t.Errorf("%s, delta %v: n = %d or epsilon = %v are more than needed", name, delta, n, epsilon)
 			}
 			must.Contain(t, warned(60, 20), "epsilon = 20 protects little")
+			for few := 3; few < 30; few++ {
+				text := warned(few, 2)
+				if from := strings.Index(text, "use n = "); from >= 0 {
+					must.Get(fmt.Sscanf(text[from:], "use n = %d", &n))(t, text)
+					must.Equal(t, warned(n, 2), "", "with n = %d, which %d records are told to be enough", n, few)
+				}
+			}
 		}
 	}
 }

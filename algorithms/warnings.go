@@ -105,7 +105,7 @@ func (p *Plan) drowned() string {
 			n = float64(problem.N) * least / t * now / noiseMu(b, p.Spec.coordinates())
 		}
 	}
-	enough := fmt.Sprintf("n = %.0f", twoDigits(n))
+	enough := fmt.Sprintf("n = %.0f", math.Ceil(twoDigits(n)))
 	if e := p.leastEpsilon(); e <= mostEpsilon {
 		enough += fmt.Sprintf(", or epsilon = %.2g", e)
 	}

@@ -34,8 +34,8 @@ type auditRecordsCmd struct {
 	Batch      int      `positive:"" name:"batch-records" placeholder:"M"`
 	Loss       string   `default:"linear" type:"formula" placeholder:"NAME|EXPR" help:"linear, which attains the sensitivity bounds, or a loss of train."`
 
-	LossParam  map[string]float64 `name:"loss-param" placeholder:"K=V"`
-	LossClip   float64            `positive:"" name:"loss-clip" placeholder:"C"`
+	LossParam  map[string]float64 `not:"loss=linear" name:"loss-param" placeholder:"K=V"`
+	LossClip   float64            `not:"loss=linear" positive:"" name:"loss-clip" placeholder:"C"`
 	WorstStart bool               `needs:"task=metric" why:"scores start at 0" help:"With --task metric: start at the matrix where one record changes the gradient most. Default: a multiple of the identity."`
 	Radius     float64            `positive:"" placeholder:"R" help:"Bound of ||w|| (w = weights). Default: 1 with --loss linear, otherwise by a public rule."`
 	Every      int                `positive:"" default:"1" placeholder:"K"`
@@ -201,12 +201,9 @@ func (c *auditRecordsCmd) stream() (algorithms.Stream, error) {
 		if c.PersonRows > 0 {
 			return nil, badInput("--person-rows is only for batch algorithms; in a stream, each row is a record")
 		}
-		if c.Method == "canaries" {
-			return nil, badInput("--method canaries is only for batch algorithms; leave --method out")
-		}
-		if c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
-			return nil, badInput("--steps, --step-size, --total-step and --batch-records are not for online "+
-				"algorithms such as %s", c.Algorithm)
+		if c.Method == "canaries" || c.Steps != 0 || c.StepSize != 0 || c.TotalStep != 0 || c.Batch != 0 {
+			return nil, badInput("--method canaries, --steps, --step-size, --total-step and --batch-records are not for "+
+				"online algorithms such as %s", c.Algorithm)
 		}
 		if !c.Secret {
 			return s, nil
@@ -272,6 +269,9 @@ func (c *auditRecordsCmd) plan() (algorithms.Algorithm, *algorithms.Plan, error)
 	}
 	if err != nil {
 		return nil, nil, asInput(err)
+	}
+	if c.Loss != "linear" && (c.Algorithm == "moments" || c.Algorithm == "moment-metric") { // an audit must not name it
+		return nil, nil, badInput("%s takes no loss (--loss, --loss-param, --loss-clip); leave them out", c.Algorithm)
 	}
 	options, err := planFlags{
 		methodFlags:  methodFlags{Algorithm: c.Algorithm, Mode: c.Mode},

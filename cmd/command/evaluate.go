@@ -63,17 +63,15 @@ func (c *evaluateExactCmd) Run(a *app) error {
 	if err := c.checkTrack(); err != nil {
 		return err
 	}
-	o := reading{persons: dataset.IgnorePersons, public: true} // exact figures count rows
-	if m.Task == taskAUC && m.Encoder.GroupColumn == nil {
-		o.persons, o.any = dataset.KeepPersons, c.Holdout == nil // and the interval takes the rows of a person together
-	}
+	o := exactReading(m, c.Holdout == nil)
 	if c.Holdout == nil && c.Data.shared(c.Neighbours) > 0 && m.Encoder.Schema().ByPerson() {
 		o.leftOut = true
 	}
-	held, _, err := c.read(a, m, c.Data, o)
+	held, rest, err := c.read(a, m, c.Data, o)
 	if err != nil {
 		return err
 	}
+	noteOtherSplit(a, m, rest)
 	why := input.Needs{Scores: "a metric is evaluated by nearest neighbours; name their file with --neighbours FILE"}
 	if c.Neighbours.given() {
 		why = input.Needs{Metric: fmt.Sprintf("--neighbours is only for a metric, but %s is a model of task %s",
@@ -115,6 +113,25 @@ func (c *evaluateExactCmd) Run(a *app) error {
 		return err
 	}
 	return a.writePage(page, d)
+}
+
+// noteOtherSplit warns if a split leaves a number of records or persons that is not that of the training. Private figures
+// have their own warning, which knows the training from the ledger.
+func noteOtherSplit(a *app, m *model, rest int) {
+	unit := pick(m.Encoder.Schema().ByPerson(), "persons", "records")
+	if trained := int(m.Report.Number(unit)); rest != 0 && trained != 0 && trained != rest {
+		a.note("dyad: warning: the model was trained on %d %s, but this --holdout leaves %d; repeat the --holdout of the "+
+			"training, because otherwise these figures may be too good", trained, unit, rest)
+	}
+}
+
+// exactReading returns the options for exact figures of a whole file, or of a part of it. Exact figures count rows, and the
+// interval of an AUC takes the rows of a person together.
+func exactReading(m *model, whole bool) reading {
+	if m.Task == taskAUC && m.Encoder.GroupColumn == nil {
+		return reading{persons: dataset.KeepPersons, any: whole, public: true}
+	}
+	return reading{persons: dataset.IgnorePersons, public: true}
 }
 
 // reading holds the options for reading the records of an evaluation.

@@ -3,8 +3,8 @@ package command
 import (
 	"errors"
 	"fmt"
+	"slices"
 
-	"dyad/engine/dataset"
 	"dyad/engine/metrics"
 )
 
@@ -48,6 +48,7 @@ type differenceResult struct {
 	Model      string   `json:"model"`
 	Compared   string   `json:"compared"`
 	Records    int      `json:"records"`
+	Unit       string   `json:"unit,omitempty"` // "person" if Records counts persons
 	Difference float64  `json:"auc_difference"`
 	Low        *float64 `json:"auc_difference_low,omitempty"`
 	High       *float64 `json:"auc_difference_high,omitempty"`
@@ -57,11 +58,12 @@ type differenceResult struct {
 
 // exactDifference prints the exact difference of two AUCs with DeLong's interval.
 func (c *evaluateCompareCmd) exactDifference(a *app, m, other *model) error {
-	o := reading{persons: dataset.IgnorePersons, public: true}
-	held, _, err := c.read(a, m, c.Data, o)
+	o := exactReading(m, c.Holdout == nil)
+	held, rest, err := c.read(a, m, c.Data, o)
 	if err != nil {
 		return err
 	}
+	noteOtherSplit(a, m, rest)
 	first, err := metrics.Scores(held.Records, m.Weights)
 	if err != nil {
 		return err
@@ -70,20 +72,27 @@ func (c *evaluateCompareCmd) exactDifference(a *app, m, other *model) error {
 	if err != nil {
 		return err
 	}
-	if again.Records.Len() != held.Records.Len() {
+	rows := held.Records.FirstRows()
+	if again.Records.Len() != held.Records.Len() || !slices.Equal(again.Records.FirstRows(), rows) {
 		return badInput("%s and %s cannot be compared: their schemas select different rows of %s", c.Model, c.With, c.Data)
 	}
 	second, err := metrics.Scores(again.Records, other.Weights)
 	if err != nil {
 		return err
 	}
-	d, err := metrics.DeLongDifference(first, second, held.Records.Labels())
+	d, err := metrics.DeLongDifference(first, second, held.Records.Labels(), rows)
 	if err != nil {
 		return asInput(err)
 	}
-	r := differenceResult{Model: c.Model, Compared: c.With, Records: held.Records.Len(), Difference: d.Difference,
+	r := differenceResult{Model: c.Model, Compared: c.With, Records: held.Records.Units(), Difference: d.Difference,
 		Guarantee: "none: computed from the records"}
-	text := fmt.Sprintf("records    %d\nAUC        %s less %s: %+.6f", r.Records, c.Model, c.With, d.Difference)
+	if rows != nil {
+		r.Unit = "person"
+	} else if m.Encoder.Schema().ByPerson() {
+		d.Variance = 0 // the rows of a person are not independent, and the persons are not known
+	}
+	text := fmt.Sprintf("%-10s %d\nAUC        %s less %s: %+.6f", pick(rows != nil, "persons", "records"), r.Records, c.Model,
+		c.With, d.Difference)
 	low, high, err := d.Interval(c.Confidence)
 	if err == nil {
 		r.Low, r.High, r.Confidence = &low, &high, c.Confidence

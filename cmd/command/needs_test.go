@@ -136,6 +136,9 @@ func TestFlagsThatNeedOrExclude(t *testing.T) {
 		"train --data d --schema s --ledger=":                                  "--ledger is empty",
 		"verify m.json --ledger=":                                              "--ledger is empty",
 		"pairs train --data d --schema s --pairs p --label-values=":            "--label-values is empty",
+		"pairs train --data d --schema s --pairs p --temperature 2":            "--temperature is for --loss npair",
+		"pairs plan -n 300 -d 3 --pairs 9 --method input --noise knorm":        "--noise and --method input exclude",
+		"pairs plan -n 300 -d 3 --pairs 9 --loss infonce --margin 2":           "--margin is for --loss contrastive",
 	} {
 		ends(t, dir, exitInput, want, strings.Fields(args)...)
 	}

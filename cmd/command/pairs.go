@@ -28,7 +28,7 @@ const (
 type tupleFlags struct {
 	Tuple       int     `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with tuples choose contrastive, triplet or npair" positive:"" placeholder:"B" help:"Learn from the labels of records, in tuples of B records instead of pairs. An epoch draws disjoint tuples by ids only."`
 	AllPairs    bool    `not:"loss=infonce loss=ntxent loss=bradley-terry" why:"these compare pairs that are listed or drawn (--pairs, --density); with all pairs choose contrastive" help:"Learn from the labels of the records (contrastive). Every epoch uses all pairs: slow for many records."`
-	Temperature float64 `positive:"" default:"1" help:"Public softmax temperature of npair, infonce and ntxent. For the last two, choose 0.5 or more: a lower value needs much more noise."`
+	Temperature float64 `needs:"loss=npair|loss=infonce|loss=ntxent" positive:"" default:"1" help:"Public softmax temperature of npair, infonce and ntxent. For the last two, choose 0.5 or more: a lower value needs much more noise."`
 	tupleNetworkFlags
 }
 

@@ -51,7 +51,7 @@ func (s pairSource) load(a *app, f pairFlags, classes bool) (*lib.Pairs, error) 
 // pairFlags are the flags that determine a run on pairs and its guarantee.
 type pairFlags struct {
 	Loss         string   `default:"contrastive" enum:"contrastive,bradley-terry,triplet,npair,infonce,ntxent" help:"What is learned: a metric from similar and dissimilar pairs (contrastive), an embedding from similar pairs in secret batches (infonce, ntxent), scores from preferences (bradley-terry), a metric from classes with --tuple (triplet, npair)."`
-	Margin       float64  `positive:"" default:"1" help:"Public distance to reach between dissimilar records (of norm at most 1). triplet: difference of squared distances."`
+	Margin       float64  `needs:"loss=contrastive|loss=triplet" positive:"" default:"1" help:"Public distance to reach between dissimilar records (of norm at most 1). triplet: difference of squared distances."`
 	Rows         int      `positive:"" placeholder:"D'" help:"Dimensions of the mapped records. Default: min(16, features), or all features with --method moments."`
 	Unit         string   `default:"individual" enum:"individual,group,pair" help:"What is protected. individual: an individual (in up to --kappa pairs). group: any --kappa pairs. pair: one pair."`
 	Kappa        int      `positive:"" placeholder:"K" help:"Maximum number of pairs of an individual, or of a group (--unit). Public, fixed in advance. Default: --degree-cap; groups of drawn pairs: from the public graph."`
@@ -62,7 +62,7 @@ type pairFlags struct {
 	Mode         string   `default:"certified" enum:"certified,paper,nonprivate" help:"Proved noise (certified), the noise of the paper (paper) or no noise (nonprivate)."`
 	Epsilon      float64  `default:"1" help:"Epsilon to spend."`
 	Delta        *float64 `placeholder:"DELTA" help:"Delta; 0 asks for pure epsilon. Default: min(1e-5, n^-1.5), or 0 with --noise, --mode paper, --method input or labels."`
-	Noise        string   `default:"" enum:",laplace,knorm" help:"Noise for pure epsilon; knorm adds less than laplace. Default: knorm; laplace with --mode paper."`
+	Noise        string   `not:"method=input method=labels" default:"" enum:",laplace,knorm" help:"Noise for pure epsilon; knorm adds less than laplace. Default: knorm; laplace with --mode paper."`
 	LabelShare   float64  `positive:"" placeholder:"F" help:"Share of epsilon for the labels, with --method input. Default: 0.5."`
 	Sampling     string   `default:"" enum:",fixed,poisson" placeholder:"HOW" help:"fixed: the same disjoint batches in every epoch. poisson: random batches, with Gaussian noise; the batches must stay secret. Default: fixed; poisson for infonce and ntxent."`
 	Batch        int      `positive:"" placeholder:"B" help:"Pairs or tuples per batch (poisson: expected number). Default: 1/20 of the pairs, at least 50; 50 with --mode paper; all tuples with --tuple."`

@@ -12,6 +12,7 @@ import (
 	"dyad/engine/dataset/catalog"
 	"dyad/internal/experiment"
 	"dyad/internal/experiment/reproduce"
+	"dyad/internal/input"
 	"dyad/internal/page"
 )
 
@@ -122,7 +123,11 @@ func (c *reproduceCmd) work(a *app, all, items []reproduce.Item, folder string) 
 		bar.describe(part)
 		bar.Step(p.Done, p.Total)
 	}
-	if !c.PagesOnly {
+	if c.PagesOnly { // pages of a folder that does not exist would replace pages of results
+		if _, err := os.Stat(c.Out); err != nil {
+			return r, input.As(fmt.Errorf("dyad: there are no results: %w", err))
+		}
+	} else {
 		for _, i := range items {
 			parts, err := i.Run(a.ctx, o)
 			r.Parts = append(r.Parts, parts...)

@@ -28,6 +28,10 @@ func TestReproduceList(t *testing.T) {
 		must.Equal(t, states[item], want, "%s is", item)
 	}
 	ends(t, dir, exitInput, "table4", "lab", "reproduce", "xue", "table9")
+	ends(t, dir, exitInput, "no results", "lab", "reproduce", "--pages-only", "--out", "mistyped", "--pages", "p")
+	if exists(filepath.Join(dir, "p")) {
+		t.Error("pages of no results were written")
+	}
 }
 
 // TestReproduceQuick runs one small item from plan to page; a second call has nothing left to run.

@@ -3,6 +3,7 @@ package dataset
 import (
 	"cmp"
 	"io"
+	"slices"
 	"strings"
 
 	"dyad/engine/dataset/parse"
@@ -13,7 +14,11 @@ import (
 func readCSV(t *table, src *source.Lines, z source.Sizes) error {
 	s := t.e.Schema()
 	r := t.csvReader(src)
-	first, err := r.Next()
+	read := r.Next
+	if s.CSV.Header {
+		read = func() ([][]byte, error) { return r.Header(t.named) }
+	}
+	first, err := read()
 	if err == io.EOF {
 		return t.errorf(0, "", 0, source.RuleEmpty)
 	}
@@ -43,6 +48,14 @@ func readCSV(t *table, src *source.Lines, z source.Sizes) error {
 		return t.addCSVRows(l, r)
 	}
 	return t.addChunks(l, src)
+}
+
+// named reports whether a header has the name of a column of the schema.
+func (t *table) named(header [][]byte) bool {
+	columns := t.e.Schema().Columns
+	return slices.ContainsFunc(header, func(name []byte) bool {
+		return slices.ContainsFunc(columns, func(c schema.Column) bool { return c.FieldOf() == string(name) })
+	})
 }
 
 // positionLayout returns the layout of a file without a header. If labels are not required and the file has one

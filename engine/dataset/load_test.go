@@ -38,6 +38,7 @@ func TestCSVForms(t *testing.T) {
 		"tab":              {"delimiter: tab", "30\tf\tyes\n40\t" + second + "\tno\n"},
 		"semicolon":        {"delimiter: \";\"", "30;f;yes\n40;" + second + ";no\n"},
 		"space":            {"delimiter: \" \"", "30 f yes\n40 " + second + " no\n"},
+		"delimiter line":   {"header: true, delimiter: \";\"", "\ufeffsep=;\r\nage;sex;out\r\n30;f;yes\n40;" + second + ";no\n"},
 		"header":           {"header: true", "age,sex,out\n30,f,yes\n40," + second + ",no\n"},
 		"quoted header":    {"header: true", "\"age\",\"sex\",\"out\"\n30,f,yes\n40," + second + ",no\n"},
 		"other order":      {"header: true", "out,sex,age\nyes,f,30\nno," + second + ",40\n"},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"dyad/engine/dataset/csv"
 	"dyad/engine/dataset/parquet"
@@ -49,8 +50,8 @@ const (
 	rulePairNoID    = "an id is missing; give the ids of both individuals of the pair"
 	rulePairUnknown = "the id is not in the features file; add its record to that file, or remove the pair"
 	rulePairSelf    = "the pair has the same individual twice; remove the row"
-	rulePairLabel   = "the label is neither of the two allowed values; correct it, or name the values " +
-		"(--label-values)"
+	rulePairLabel   = "the label is neither %q nor %q; correct it, or name the values of the file " +
+		"(label-values)"
 	rulePairNoLabel = "the label is missing; every pair needs a label"
 	rulePairHeader  = "lacks this column; rename the column in the file, or name the file's columns " +
 		"(--pair-columns)"
@@ -138,7 +139,7 @@ func (r *pairReader) read(in *source.Input) error {
 func (r *pairReader) readCSV(name string, u *source.Unpacked) error {
 	delim, _ := r.o.CSV.Separator()
 	c := csv.NewReader(source.NewLines(name, u, r.o.CSV.Encoding), delim, r.o.CSV.Comment)
-	header, err := c.Next()
+	header, err := c.Header(r.named)
 	if err == io.EOF {
 		return r.errorf(0, -1, rulePairEmpty)
 	}
@@ -176,6 +177,11 @@ func (r *pairReader) readParquet(in *source.Input) error {
 		}
 	}
 	return source.Each(p.Next, func(row [][]byte) error { return r.add(row, p.Row) })
+}
+
+// named reports whether a header names one of the columns.
+func (r *pairReader) named(header [][]byte) bool {
+	return slices.ContainsFunc(header, func(name []byte) bool { return slices.Contains(r.names[:], string(name)) })
 }
 
 // layout finds the columns by name. Its errors never contain a field.
@@ -224,7 +230,7 @@ func (r *pairReader) add(row [][]byte, number int) error {
 		case len(row[at]) == 0:
 			return r.errorf(number, 2, rulePairNoLabel)
 		case value < 0:
-			return r.errorf(number, 2, rulePairLabel)
+			return r.errorf(number, 2, fmt.Sprintf(rulePairLabel, r.o.True, r.o.False))
 		}
 		p.Label = value == 0
 	}

@@ -7,9 +7,8 @@ const (
 	ruleNoNegative  = "every row has the positive class; a pairwise loss needs both classes"
 	rulePackedTwice = "Parquet and NPZ files are compressed already; remove the outer gzip or zstd"
 	ruleIsHeader    = "the first row looks like a header; set csv.header: true"
-	ruleNotHeader   = "the first row has none of the column names of the schema; if the columns are not separated by " +
-		`commas, set csv: {delimiter: ";"} (or the separator of the file) in the schema; if the file has no ` +
-		"header, set csv.header: false; otherwise correct the column names"
+	ruleNotHeader   = "the first row has none of the column names of the schema; if the file has no header, set " +
+		"csv.header: false; otherwise correct the column names"
 	ruleQID = "the row has a query id (qid:), but the schema has no column with role: group; add such a column, or " +
 		"remove the query ids"
 	ruleNoGroup   = "the query group is missing; every row needs a query group"

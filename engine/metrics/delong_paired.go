@@ -16,8 +16,10 @@ type AUCDifference struct {
 // DeLongDifference compares two scores on the same records (DeLong, DeLong & Clarke-Pearson 1988). The comment
 // of DeLong defines V10_i and V01_j for one score. Here V10_i and V01_j are the differences of these numbers
 // between the two scores. The variance is again the sample variance of V10 over P plus the sample variance of
-// V01 over N. The computation takes O(n log n) time. DeLongDifference returns the same errors as DeLong.
-func DeLongDifference(first, second, labels []float64) (AUCDifference, error) {
+// V01 over N, or for rows of persons the variance of deLongOfPersons. rows has the first row of each person and then the
+// number of rows, or is nil if every record is a person. Variance is 0 if only one person has a row of a class. The
+// computation takes O(n log n) time. DeLongDifference returns the same errors as DeLong.
+func DeLongDifference(first, second, labels []float64, rows []int) (AUCDifference, error) {
 	if len(first) != len(second) {
 		return AUCDifference{}, errors.New("metrics: two models gave different numbers of scores")
 	}
@@ -34,7 +36,7 @@ func DeLongDifference(first, second, labels []float64) (AUCDifference, error) {
 		u[i] -= v[i]
 	}
 	d := AUCDifference{Difference: a.AUC - b.AUC}
-	d.Variance, _ = spread(u, labels, nil)
+	d.Variance, _ = spread(u, labels, rows)
 	return d, nil
 }
 

@@ -19,7 +19,7 @@ func TestDeLongDifferenceIsItsDefinition(t *testing.T) {
 		for i := range n {
 			a[i], b[i], y[i] = float64(rng.IntN(8)), float64(rng.IntN(8)), float64(2*(i%2)-1)
 		}
-		got := must.Get(DeLongDifference(a, b, y))(t)
+		got := must.Get(DeLongDifference(a, b, y, nil))(t)
 		v10, v01 := slowPlacements(a, y)
 		of10, of01 := slowPlacements(b, y)
 		for i, v := range of10 {
@@ -34,10 +34,10 @@ func TestDeLongDifferenceIsItsDefinition(t *testing.T) {
 		}
 	}
 	y := []float64{1, 1, -1, -1}
-	same := must.Get(DeLongDifference([]float64{1, 2, 1, 0}, []float64{1, 2, 1, 0}, y))(t)
+	same := must.Get(DeLongDifference([]float64{1, 2, 1, 0}, []float64{1, 2, 1, 0}, y, nil))(t)
 	must.Equal(t, same, AUCDifference{}, "a model and itself")
 	if _, _, err := same.Interval(0.95); !errors.Is(err, ErrDegenerate) {
 		t.Errorf("no variance: %v", err)
 	}
-	must.Err(DeLongDifference([]float64{1}, []float64{1, 2}, y))(t, "scores of different records are compared")
+	must.Err(DeLongDifference([]float64{1}, []float64{1, 2}, y, nil))(t, "scores of different records are compared")
 }

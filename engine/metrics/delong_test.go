@@ -173,6 +173,17 @@ func TestRowsOfPersonsAreNoSample(t *testing.T) {
 			!near(got.Variance, want.Variance, 1e-12) {
 			t.Errorf("%+v, and %+v with every row twice", want, got)
 		}
+		other := func(scores []float64) (out []float64) {
+			for _, v := range scores {
+				out = append(out, math.Mod(7*v, 5))
+			}
+			return out
+		}
+		one := must.Get(DeLongDifference(scores, other(scores), labels, nil))(t)
+		if got := must.Get(DeLongDifference(twice[0], other(twice[0]), twice[1], first))(t); !near(got.Variance,
+			one.Variance, 1e-12) {
+			t.Errorf("%+v, and %+v with every row twice", one, got)
+		}
 	}
 	// By hand: V10 = (1, 2/3, 1), V01 = (1, 1, 2/3), AUC 8/9; four persons, two of them with a row of each class.
 	e := must.Get(deLongOfPersons([]float64{5, 1, 2, 1, 6, 3}, []float64{1, -1, 1, -1, 1, -1}, []int{0, 2, 4, 5, 6}))(t)

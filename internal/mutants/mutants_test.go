@@ -13,7 +13,7 @@ import (
 )
 
 // fewest is the number of mutants, which never falls: the commit that moves code moves its mutants.
-const fewest = 160
+const fewest = 161
 
 const root = "../.."
 

@@ -3,7 +3,9 @@ package csv
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"strings"
 
 	"dyad/engine/dataset/parse"
 	"dyad/engine/dataset/source"
@@ -41,6 +43,35 @@ func (r *Reader) Next() ([][]byte, error) {
 		return nil, err
 	}
 	return r.CutFields(line)
+}
+
+// Header returns the fields of a header, or io.EOF. Before the header, the line with which Excel names the
+// delimiter ("sep=;") is skipped. named reports whether fields have a name of the schema. If only those of another
+// delimiter have, Header returns an error with both delimiters.
+func (r *Reader) Header(named func(header [][]byte) bool) ([][]byte, error) {
+	header, err := r.Next()
+	if mark, ok := bytes.CutPrefix(r.Line, []byte("sep=")); err == nil && r.Row == 1 && ok && len(mark) == 1 {
+		if mark[0] != r.delim {
+			return nil, r.otherDelimiter(mark[0])
+		}
+		header, err = r.Next()
+	}
+	if err != nil || named(header) {
+		return header, err
+	}
+	for _, d := range []byte(",;\t| ") {
+		if fields, ok := Split(r.Line, d); ok && d != r.delim && len(fields) > 1 && named(fields) {
+			return nil, r.otherDelimiter(d)
+		}
+	}
+	return header, nil
+}
+
+func (r *Reader) otherDelimiter(got byte) error {
+	name := func(d byte) string { return strings.ReplaceAll(string(d), "\t", "tab") }
+	return &source.ParseError{File: r.src.Name, Row: r.Row, Header: true, Rule: fmt.Sprintf("the fields seem to be "+
+		"separated by %q and not by %q; separate them by %[2]q, or set csv: {delimiter: %[1]q} if the schema is yours",
+		name(got), name(r.delim))}
 }
 
 // NextLine returns the first line of the next row, or io.EOF.

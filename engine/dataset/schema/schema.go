@@ -5,6 +5,7 @@ package schema
 import (
 	"cmp"
 	"slices"
+	"strconv"
 )
 
 // Formats of a file. The first five have named columns. The others number their features from 1.
@@ -237,6 +238,26 @@ func (s *Schema) missingOf(c *Column) *Missing { return cmp.Or(c.Missing, s.Miss
 func (o *CSVOptions) IsZero() bool {
 	return o.Delimiter == "" && !o.Header && o.Comment == nil && !o.IgnoreOthers && o.Decimal == "" && o.Thousands == "" &&
 		o.Encoding == ""
+}
+
+// Classes returns what the labels of the two classes and the choice of rows depend on.
+func (s *Schema) Classes() (of [6]string) {
+	if c := s.ColumnOf(RoleLabel); c != nil {
+		of = [6]string{c.Name, c.Positive, c.Negative, c.TrimSuffix, c.Others, strconv.FormatBool(c.Fold)}
+	}
+	return of
+}
+
+// SameRows reports whether data of two schemas have the same labels in the same order, if they come from one file. Data
+// with query groups or persons are sorted by them.
+func (s *Schema) SameRows(other *Schema) bool {
+	for _, role := range []string{RoleGroup, RolePerson} {
+		one, two := s.ColumnOf(role), other.ColumnOf(role)
+		if (one == nil) != (two == nil) || one != nil && one.FieldOf() != two.FieldOf() {
+			return false
+		}
+	}
+	return s.Classes() == other.Classes()
 }
 
 // Separator returns the delimiter as a byte. ok is false if the delimiter is not valid.

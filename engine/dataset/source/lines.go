@@ -64,6 +64,9 @@ func (s *Lines) Next() ([]byte, error) {
 		for err == bufio.ErrBufferFull {
 			part, err = s.r.ReadSlice('\n')
 			s.long = append(s.long, part...)
+			if s.Line == 0 && len(s.long) > MaxRowBytes && endsInCR(s.long) {
+				return nil, &ParseError{File: s.Name, Rule: ruleCR}
+			}
 			if len(s.long) > MaxRowBytes {
 				return nil, &ParseError{File: s.Name, Row: s.Line + 1, Rule: RuleTooLong}
 			}
@@ -76,9 +79,18 @@ func (s *Lines) Next() ([]byte, error) {
 	if len(part) == 0 {
 		return nil, io.EOF
 	}
+	if s.Line == 0 && err == io.EOF && endsInCR(part) {
+		return nil, &ParseError{File: s.Name, Rule: ruleCR}
+	}
 	s.Line++
 	part = bytes.TrimSuffix(part, []byte{'\n'})
 	return bytes.TrimSuffix(part, []byte{'\r'}), nil
+}
+
+// endsInCR reports whether a text without LF has lines that end in CR: a CR outside quotes with text after it.
+func endsInCR(text []byte) bool {
+	line, _, found := bytes.Cut(bytes.TrimRight(text, "\r"), []byte{'\r'})
+	return found && bytes.Count(line, []byte{'"'})%2 == 0
 }
 
 // nextOfBlock returns the next line of the block in memory.
@@ -187,6 +199,9 @@ func (u *Unpacked) guessLines(size int64, colons bool) (z Sizes) {
 	z.Rows, z.Bytes, z.Colons = int(times*float64(z.Rows)), int64(times*float64(z.Bytes)), int(times*float64(z.Colons))
 	return z
 }
+
+const ruleCR = "the lines end in CR alone, without LF; write the file again with LF or CRLF, for example with tr " +
+	`'\r' '\n' < OLD > NEW`
 
 // RuleTooLong is the rule broken by a row that is too long.
 const RuleTooLong = "the row is longer than 64 MiB; look for a quote that is never closed"
