@@ -281,7 +281,7 @@ const (
 )
 
 // Verdict returns the checker's verdict on the file that the model was read from. The first call runs the check, which
-// takes a few milliseconds. If the size or the plan of the file would need more time, the verdict is
+// takes a few milliseconds. If the check would take longer because of the size or the plan of the file, the verdict is
 // checker.NotChecked. A model of public data makes no claim and is not checked. If the model was not read from a file,
 // its Text is checked.
 func (m *Model) Verdict() checker.Verdict {

@@ -41,7 +41,7 @@ type FigureOptions struct {
 	// Reference is the name of a public file, which a metric needs. The nearest neighbours are searched among the
 	// records of this file.
 	Reference string
-	// Names are the names of the data, the ledger and the files of both models in the report.
+	// Names holds the names that the report gives to the data, the ledger and the files of both models.
 	Names struct{ Data, Ledger, Model, Compare string }
 }
 
@@ -155,7 +155,7 @@ func PlanFigures(s Shape, o FigureOptions) (*FigurePlan, error) {
 	return &FigurePlan{Plan: p, options: o, model: m}, nil
 }
 
-// Check refuses a model that has no private figures, and gives the reason, before data are read.
+// Check returns an error with the reason if these options cannot give private figures of the model. It reads no data.
 func (o FigureOptions) Check() error {
 	s := o.Model.Encoder.Schema()
 	return o.check(s.ColumnOf(dataset.RoleGroup) != nil, s.IsGraded())

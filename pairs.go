@@ -83,8 +83,8 @@ func (s PairSource) LoadOptions() dataset.Options {
 // labelled reports whether pairs or tuples compare the labels of records.
 func (s PairSource) labelled() bool { return s.Density != 0 || s.Classes }
 
-// Shape returns the shape of n individuals of d features with the given number of listed pairs in a file, for a plan
-// without data. If schema is nil, the origin of the records is unknown.
+// Shape returns a PairShape for a plan without data. There are n individuals with d features each, and the number of
+// pairs that a file lists is `listed`. If schema is nil, the origin of the records is unknown.
 func (s PairSource) Shape(n, d, listed int, schema *dataset.Schema) (p PairShape, err error) {
 	p = PairShape{Individuals: n, Features: d, Pairs: listed, Classes: s.Classes, DegreeCap: s.DegreeCap,
 		Identity: identity(s.Options.LookAlikes)}
@@ -196,10 +196,10 @@ type PairTraining struct{ *pairs.Plan }
 
 // PlanPairs plans a training on the pairs that s describes. The individuals, features, pairs, bound and provenance come
 // from s. The loss, the budget and all other settings come from spec. Zero fields of spec get public defaults. Rows
-// becomes 16, or the number of features if this number is smaller, and 1 for preferences. A network has its own
-// dimension, Adam and 100 epochs (5 with InfoNCE). A batch of pairs has a twentieth of the pairs, but at least 50, and
-// 50 in paper mode. Kappa becomes 1 if the unit is one pair, and the degree cap if the unit is an individual. If the
-// unit is a group of drawn pairs, Kappa becomes kappa' of their public graph. Moments use all rows and no batch.
+// becomes 16, or the number of features if that is smaller. For preferences it is 1. A network has its own dimension.
+// It gets Adam and 100 epochs (5 with InfoNCE). A batch of pairs has 50 in paper mode, and else a twentieth of the
+// pairs, but at least 50. Kappa becomes 1 if the unit is one pair, and the degree cap if the unit is an individual. If
+// the unit is a group of drawn pairs, Kappa becomes kappa' of their public graph. Moments use all rows and no batch.
 func PlanPairs(s PairShape, spec pairs.Spec) (*PairTraining, error) {
 	spec.Individuals, spec.Dim, spec.Provenance, spec.Identity = s.Individuals, s.Features, s.Provenance, s.Identity
 	if spec.Loss == nil {

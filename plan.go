@@ -26,8 +26,8 @@ type Options struct {
 	Delta     *float64        // delta to spend; nil means privacy.DefaultDelta, 0 means pure epsilon
 	Loss      Loss            // the zero value is the logistic loss, except for algorithms with a loss of their own
 	L2        *float64        // weight of alpha/2 ||w||^2; nil is the algorithm's default
-	// Radius is the radius of the ball that contains w. If it is 0, a rule of n, d, the loss and the budget sets it;
-	// for Metric the default is 1.
+	// Radius is the radius of the ball that contains w. If it is 0, a rule computes it from n, d, the loss and the
+	// budget; for Metric the default is 1.
 	Radius float64
 	// Network makes the model a network; nil is a linear score, or a Mahalanobis metric. With a network, Loss is the
 	// loss of pairs of its outputs, and Radius must be 0: every layer has a ball of its own.
@@ -231,8 +231,9 @@ func (o Options) Spec(s Shape) (algorithms.Spec, error) {
 	return spec, input.As(err)
 }
 
-// PlanStream plans an online algorithm on at most s.Records records. If Radius is 0, the papers' radius 1 applies. The
-// model is linear. Algorithm, Assert and the horizon of with are not used: a and s.Records replace them. online.Open runs the stream: it charges as other runs do, and releases at every update instead of once.
+// PlanStream plans the online algorithm a on at most s.Records records. If Radius is 0, the papers' radius 1 applies.
+// The model is linear. PlanStream ignores Algorithm and Assert. s.Records replaces with.Horizon. online.Open runs the
+// stream: it charges as other runs do, and releases at every update instead of once.
 func (o Options) PlanStream(s Shape, a algorithms.Stream, with algorithms.StreamOptions) (*algorithms.Plan, error) {
 	needs := input.Needs{Linear: "a stream trains a linear model; leave Options.Network out"}
 	loss, err := o.Loss.Of(cmp.Or(o.Task, AUC))

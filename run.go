@@ -31,11 +31,11 @@ func OpenLedger(path string) (*Ledger, error) { return ledger.Open(path) }
 type Run struct {
 	// Ledger is charged with the whole plan before any record is used. It is required unless the data are public.
 	Ledger *Ledger
-	// DataID is the id of the data in the ledger; "" is the schema's data_id. Runs on the same records must use the
-	// same id.
+	// DataID is the id of the data in the ledger. If it is "", the schema's data_id applies. Runs on the same
+	// records must use the same id.
 	DataID string
-	// Public declares the data public, like the key public of a schema. The run then makes no charge and has no
-	// guarantee, and the report states this.
+	// Public declares that the data are public, as the key `public` does in a schema. The run then makes no
+	// charge and has no guarantee, and the report states this.
 	Public bool
 	// Resume is the id of a run that was charged and did not save its model. The run continues, or its finished model
 	// is saved, without a further charge. If Resume is "", the run is new.
@@ -55,12 +55,12 @@ type Run struct {
 	// and in the model. It is "" if there is no such page.
 	Approved string
 
-	// Checkpoint is the interval between checkpoints of a private run, which Resume uses. They are stored next to the
-	// ledger and are as private as the records. 0 means one minute; a negative interval makes no checkpoints.
+	// Checkpoint is the time between checkpoints of a private run. Resume uses the checkpoints. They are stored next
+	// to the ledger and are as private as the records. 0 means one minute; a negative time makes no checkpoints.
 	Checkpoint time.Duration
-	// On computes the sums over lists of pairs and over tuples; nil is the CPU. These sums have the same guarantee on
-	// every device. Sums over all pairs of records are computed on the device of their plan (Options.On), because the
-	// rounding error of this device is part of the sensitivity.
+	// On is the device that computes the sums over lists of pairs and over tuples; nil is the CPU. These sums have
+	// the same guarantee on every device. Sums over all pairs of records are computed on the device of their plan
+	// (Options.On), because the rounding error of this device is part of the sensitivity.
 	On *device.Device
 	// Team computes the sums, with this process as rank 0; see Training.Join. If it is nil, this process computes them.
 	Team *team.Leader

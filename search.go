@@ -161,7 +161,7 @@ type Chosen struct {
 	// used random stopping, because nothing else releases an AUC.
 	AUC float64
 	// ChargedRun is the id of the run of the search, and Promise is the guarantee of the search. If the search chose
-	// one of Models, this model still states the run and the guarantee of its own training.
+	// one of Models, the chosen model still states the run and the guarantee of its own training.
 	ChargedRun string
 	Promise    privacy.Guarantee
 
@@ -319,7 +319,7 @@ type CurveOptions struct {
 	// HeldEpsilon is the epsilon of the figures of every run. It is spent in addition to the epsilon of the training.
 	HeldEpsilon float64
 	Confidence  float64 `within:"(0,1)" called:"confidence"` // level of the confidence intervals; 0 means 0.95
-	// Names are the names of the data and of the ledger in the file.
+	// Names holds the names that the file of the curve gives to the data and the ledger.
 	Names struct{ Data, Ledger string }
 }
 

@@ -94,9 +94,9 @@ func (d *Data) model(task string, r *algorithms.Result) *Model {
 
 // Join must be called by every process of a team between the plan and the training. d holds all records, and Join
 // returns this rank's share of them. Join compares program, instruction set, schema, plan, records, shares and the
-// caller's statements with those of the other ranks. Records are compared by a hash of all records in their order: if
+// statements in `more` with those of the other ranks. Records are compared by a hash of all records in their order: if
 // the order differed, one record could be in the shares of two ranks and count twice. The plan must be for a device of
-// the team. Rank 0 then calls Run on its share with Run.Team, made by Lead. The other ranks call Serve.
+// the team. Then rank 0 sets Run.Team to the result of Lead and calls Run on its share. The others call Serve.
 //
 // An error that wraps ErrInput names the difference between the ranks. Every rank gets this error, before any charge.
 // After any other error the team cannot continue.

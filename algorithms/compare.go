@@ -23,8 +23,8 @@ type Comparison struct {
 	Delta      float64 `json:"delta"`
 	Radius     float64 `json:"radius"`
 	Method     string  `json:"method"`
-	// Variation bounds the variation of the objective on the domain, over all algorithms. A utility bound above
-	// Variation has no content.
+	// Variation bounds how much the objective of any ranked algorithm can vary on the domain. A utility bound
+	// above Variation says nothing.
 	Variation float64 `json:"objective_variation"`
 
 	Rows     []Compared `json:"ranking"`    // the algorithms by increasing noise

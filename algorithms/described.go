@@ -36,7 +36,7 @@ var described = sync.OnceValue(func() map[string]Info {
 	return all
 })
 
-// Described returns i with the text fields filled in from the section of docs/catalogue.md about the named algorithm.
+// Described returns the Info i. It fills in the texts from the named algorithm's section of docs/catalogue.md.
 func Described(name string, i Info) Info {
 	d := described()[name]
 	d.Modes, d.PureModes, d.NeedsL2, d.DefaultL2, d.NeedsSmooth = i.Modes, i.PureModes, i.NeedsL2,

@@ -9,14 +9,14 @@ import (
 
 // DPFTRL is follow-the-regularised-leader on noisy prefix sums of pairwise gradients. It uses the square-root
 // Toeplitz factorisation A = B C of the prefix-sum matrix ([Kairouz21], [FHU23], docs/theory.md#prefix-sums).
-// The release at update b is row b of C g with noise,
+// The release at update b is the vector y_b. It is row b of C g plus noise,
 //
 //	y_b = sum_(s<=b) c_(b-s) q_s + N(0, sigma^2 I),
 //
 // and all other outputs are functions of y_1..y_b. These outputs are the noisy prefix sum S_b = (A C^-1 y)_b
-// and the iterate w_b = Pi_C[(w_0 - eta S_b)/(1 + eta alpha b)], which minimises <S_b, w> + b alpha/2 ||w||^2 +
-// 1/(2 eta) ||w - w_0||^2 over C. The noise of S_b is (B z)_b and is correlated between updates. Its norm grows
-// with log b; the noise of OnPairC grows with sqrt(b).
+// and the iterate w_b = Pi_C[(w_0 - eta S_b)/(1 + eta alpha b)]. The iterate minimises <S_b, w> + b alpha/2
+// ||w||^2 + 1/(2 eta) ||w - w_0||^2 over C. The noise of S_b is (B z)_b and is correlated between updates. Its
+// norm grows with log b; the noise of OnPairC grows with sqrt(b).
 //
 // In Certified mode all releases together are (epsilon, delta)-DP for replacing one record. The certificate is
 // privacy.PairwiseStream with a Factor. A record takes part in many updates, so the sensitivity is the norm of
@@ -35,10 +35,10 @@ func (DPFTRL) Info() Info { return Described("dpftrl", Info{Modes: []Mode{Certif
 // Roundoff: the gradients of a row are off by at most rho each, and the filter adds its own rounding errors
 // (ToeplitzFactor.RowError). The certificate includes both errors. Iterates are post-processing.
 //
-// Regret. Let w*_b be the iterate for the prefix sum without noise, for the gradients of the run. Then sum_b
-// <g_b, w*_(b-1) - u> <= D^2/(2 eta) + eta T G~^2/2 (FTRL with a quadratic regulariser). Further ||w_b - w*_b||
-// <= eta ||N_b||, where N_b is the noise of S_b, as Pi_C and the division are non-expansive. So the regret is
-// at most D^2/(2 eta) + eta T G~ (G~/2 + mean_b ||N_b||), and eta is the minimiser of this bound.
+// Regret. Let w*_b be the iterate from the noiseless prefix sum of the gradients of the run. Then sum_b <g_b,
+// w*_(b-1) - u> <= D^2/(2 eta) + eta T G~^2/2 (FTRL with a quadratic regulariser). Let N_b be the noise of
+// S_b. Further ||w_b - w*_b|| <= eta ||N_b||, as Pi_C and the division are non-expansive. So the regret is at
+// most D^2/(2 eta) + eta T G~ (G~/2 + mean_b ||N_b||), and eta is the minimiser of this bound.
 func (a DPFTRL) Plan(s Spec) (*Plan, error) {
 	i := a.Info()
 	if err := checkStream(i, s, NoiseFedBack); err != nil {

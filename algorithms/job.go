@@ -22,15 +22,15 @@ import (
 // Job is the training of a plan. Execute charges the plan and runs the training.
 type Job struct {
 	Plan *Plan
-	// Withholds promises that Train reveals released values only through the weights that it returns. A run can
-	// be resumed only with this promise.
+	// Withholds is true if Train promises to reveal released values only through the weights that it returns. A
+	// run can be resumed only with this promise.
 	Withholds bool
 	// OwnNoise is true if Train draws noise that its session does not see. An attempt that fails by itself is
 	// then treated as if it had drawn noise, and no checkpoints are kept.
 	OwnNoise bool
 	// Team is true if Train computes with Options.Team. Execute refuses a team for all other jobs.
 	Team bool
-	// Records returns the hash of the records, in their order, that a checkpoint of the given format stores.
+	// Records returns the hash of the records in their order. A checkpoint of the given format stores this hash.
 	Records func(ctx context.Context, format string) (string, error)
 	// Train trains the model and returns its weights. Only Execute passes these weights on.
 	Train func(ctx context.Context, s privacy.Session, t Tracker) (weights []float64, err error)

@@ -46,14 +46,14 @@ type KindShape struct {
 	Provenance
 }
 
-// KindPlan describes the releases of a run of a kind and their guarantee.
+// KindPlan describes a run of a Kind: its releases and their guarantee.
 type KindPlan struct {
 	Plan
 	Shape KindShape
 	kind  Kind
 }
 
-// PlanKind plans a run of k. It reads no data. It refuses persons with several rows with ErrAssumption, because the
+// PlanKind plans a run of k. It reads no data. If s.PersonRows is not 0, the error wraps ErrAssumption, because the
 // certificates are for rows.
 func PlanKind(k Kind, s KindShape) (*KindPlan, error) {
 	fields, err := fieldsOf(reflect.ValueOf(k))

@@ -15,11 +15,11 @@ import (
 //
 //	(S+, S-, R n+, h M+, h M-),   h = 1/(sqrt 2 R),
 //
-// holds the sums S of x~ and M of x~ x~^T over each class and the number n+ of positives. It needs no more
-// noise than the sums S alone (docs/theory.md#class-moments). The metric W is computed from the release
-// (momentMetric). W stretches the directions in which the means or variances of the classes differ by more
-// than the noise, and leaves other directions unchanged. Then W is scaled to Frobenius norm r. It does not
-// depend on a loss (docs/theory.md#metric-from-moments).
+// holds the sum S of x~ and the sum M of x~ x~^T over each class, and the number n+ of positives. It needs
+// no more noise than the sums S alone (docs/theory.md#class-moments). The metric W is computed from the
+// release (momentMetric). W stretches the directions in which the means or variances of the classes differ
+// by more than the noise, and leaves other directions unchanged. Then W is scaled to Frobenius norm r. It
+// does not depend on a loss (docs/theory.md#metric-from-moments).
 //
 // In Certified mode the algorithm is (epsilon, delta)-DP for replacing one record. The guarantee follows from
 // the exact composition of two Gaussian releases (docs/theory.md#released-centre). It covers the released

@@ -57,9 +57,9 @@ type Moments struct {
 	// Intervals appends the standard errors of the weights to the weights: d more numbers, computed from the
 	// released values. It cannot be combined with Steps, and it needs second moments.
 	Intervals bool
-	// LogOdds appends 4 + d numbers to the weights (and errors), in the order of the fields of metrics.LogOdds. The
-	// numbers describe the log odds of the positive class and are computed from the released values. It appends
-	// nothing without second moments. See docs/theory.md#log-odds.
+	// LogOdds appends 4 + d numbers to the weights (and their standard errors), in the order of the fields of
+	// metrics.LogOdds. The numbers describe the log odds of the positive class and are computed from the released
+	// values. Without second moments, it appends nothing. See docs/theory.md#log-odds.
 	LogOdds bool `flag:"-"`
 	// Blocks holds the sizes of blocks of neighbouring features, such as the features of one curve. The sizes add up
 	// to d. The covariance of the noise of the weights in each block is appended to the weights (and errors). A block
@@ -67,9 +67,9 @@ type Moments struct {
 	// appends nothing. Trainings of package dyad replace Blocks and Lines by those of the schema. See docs/theory.md#curve-bands.
 	Blocks []int
 	// Lines holds d numbers. In each block, the features times their numbers add up to a straight line, and at
-	// least one of the numbers is not 0. The part of the model that no line explains is then shrunk according to
-	// its size relative to its noise. Lines needs full second moments of up to 512 features. A nil Lines shrinks
-	// nothing. See docs/theory.md#bends.
+	// least one of the numbers is not 0. The model is split into a sum of these lines and a rest, and the rest
+	// is shrunk according to its size relative to its noise. Lines needs full second moments of up to 512
+	// features. A nil Lines shrinks nothing. See docs/theory.md#bends.
 	Lines []float64
 }
 

@@ -21,12 +21,12 @@ type Reading int
 
 // These are the readings.
 const (
-	// NoiseFedBack is reading B: in line 13 of the algorithm, the noisy iterate overwrites the iterate.
-	// Given the past, each update releases one gradient. The loss need not be smooth or convex. The
-	// number of records need not be known, only a maximum.
+	// NoiseFedBack is reading B: line 13 of the algorithm overwrites the iterate by the noisy iterate.
+	// So each update starts from what was released and, given this, releases one gradient. The loss
+	// need not be smooth or convex. The number of records need not be known, only a maximum.
 	NoiseFedBack Reading = iota
-	// SecretState is reading A, for which the paper has Lemma 4. The noiseless iterate stays secret, and
-	// noisy copies of the iterate are released. The number of records is fixed.
+	// SecretState is reading A: the noiseless iterate stays secret, and noisy copies of the iterate are
+	// released. Lemma 4 of the paper is about this reading. The number of records is fixed.
 	SecretState
 )
 

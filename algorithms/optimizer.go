@@ -19,8 +19,8 @@ type Optimizer struct {
 	Update string
 	// Momentum is the factor b of momentum and Adam, in [0, 1). If it is 0, 0.9 applies.
 	Momentum float64 `within:"[0,1)" called:"momentum"`
-	// Decay is the rule by which step sizes fall. With r = (t-1)/T the rules are "constant" or "", "linear" (1
-	// - r), "cosine" ((1 + cos(pi r))/2), "root" (1/sqrt t) and "step" (half after every quarter of the steps).
+	// Decay is the rule by which step sizes fall. With r = (t-1)/T, it is "constant" or "", "linear" (1 - r),
+	// "cosine" ((1 + cos(pi r))/2), "root" (1/sqrt t) or "step" (halved after every quarter of the steps).
 	Decay string
 	// Tail is the share of the last iterates that are averaged for the result, in [0, 1). If it is 0, the last
 	// iterate is the result.
@@ -163,9 +163,9 @@ type Steps struct {
 	variance      float64   // variance of the noise in a coordinate of a gradient, a public number
 }
 
-// Steps returns the state before the first step, for a trainer of another package. length is the number of
-// parameters, count the number of steps, eta the step size, and noise the mechanism of the gradients (nil means no
-// noise). name is the trainer's name, for errors. Tail must be 0, because the last iterate is the result.
+// Steps returns the state before the first step. Trainers in other packages use it. length is the number of
+// parameters, count is the number of steps, and eta is the step size. noise is the mechanism of the gradients; nil
+// means no noise. name is the trainer's name in errors. Tail must be 0, because the last iterate is the result.
 func (o Optimizer) Steps(name string, length, count int, eta float64, noise privacy.Mechanism) (*Steps, error) {
 	if err := o.Check(name); err != nil {
 		return nil, err

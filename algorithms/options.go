@@ -98,8 +98,8 @@ func takers(field string) string {
 }
 
 // With returns the choice with the options that the user set. The rule may have chosen a number of steps along
-// with the algorithm. Unless the user sets Steps, With sets this number to 0 if the user sets StepSize or
-// TotalStep, or selects no second moments, because steps need second moments.
+// with the algorithm. If the user does not set Steps, With sets this number to 0 in two cases: the user sets
+// StepSize or TotalStep, or the user selects no second moments, which steps need.
 func (c Choice) With(options ...Option) (Choice, error) {
 	set := func(field string) (value any) {
 		for _, o := range options {

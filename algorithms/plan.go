@@ -74,8 +74,8 @@ func (p *Plan) account(theorem string, rows ...Release) error {
 
 // PromiseOneRecord sets Releases and Guarantee of a plan in Certified mode, for algorithms of other
 // packages. The guarantee is for replacing one record or person, and has the wording of the catalogue's
-// algorithms. The plan releases a value with noise, as often as the argument times states. c bounds the
-// sensitivity of this value.
+// algorithms. The plan releases a value with noise, and times is the number of these releases. c bounds
+// the sensitivity of this value.
 func (p *Plan) PromiseOneRecord(c privacy.Certificate, noise privacy.Mechanism, times int) error {
 	return p.account("", p.Spec.release(c, noise, times))
 }
@@ -136,7 +136,7 @@ func (p *Plan) Charge(dataID string) ledger.Charge {
 		Relation: g.Relation, Released: g.Released}
 }
 
-// Public returns the assumption of the guarantee about the numbers that it treats as public. The plan needs a kernel.
+// Public returns the assumption that lists the numbers which the guarantee treats as public. The plan needs a kernel.
 func (p *Plan) Public() string {
 	pr := p.Spec.Kernel.Problem()
 	return fmt.Sprintf("public: n = %d, d = %d features, norm bound R = %g, label bound %g, radius of the weights "+

@@ -105,8 +105,8 @@ func (r Releases) main() (x Release) {
 	return parts[slices.IndexFunc(parts, func(x Release) bool { return cost(x) >= worst*(1-1e-9) })]
 }
 
-// Of returns a copy of the releases in which each name begins with `what`. So a plan can have other
-// releases besides these.
+// Of returns a copy of the releases, in which `what` is put before each name. So the names stay
+// distinct if a plan has other releases, too.
 func (r Releases) Of(what string) Releases {
 	r = slices.Clone(r)
 	for i := range r {

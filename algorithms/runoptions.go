@@ -40,8 +40,8 @@ type Options struct {
 	// data.
 	Shelf Shelf
 	// Team computes the sums of Run, and this process is its rank 0. If Team is nil, this process computes the
-	// sums alone. With a team, Run gets the records of rank 0, and the caller must see to the calls of Agree
-	// and Serve.
+	// sums alone. With a team, Run gets the records of rank 0. The caller must make sure that Agree and Serve
+	// are called.
 	Team *team.Leader
 	// Charged, if not nil, is called with the id of the run when its charge is durable.
 	Charged func(run string)

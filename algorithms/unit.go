@@ -123,9 +123,9 @@ func UserUnit(labelOnly bool) Unit {
 	return u
 }
 
-// Guarantee returns a guarantee for the unit without privacy parameters. released describes the release, and derivation
-// is the reason why the guarantee holds. The unit's own assumption is added after the given assumptions. Every
-// guarantee is created by this function.
+// Guarantee returns a guarantee for the unit. It does not set the privacy parameters. released describes the release,
+// and derivation is the reason why the guarantee holds. The unit's own assumption is added after the given assumptions.
+// Every guarantee is created by this function.
 func (u Unit) Guarantee(released, derivation string, assumptions ...string) privacy.Guarantee {
 	if u.Assumption != "" {
 		assumptions = append(assumptions, u.Assumption)
@@ -177,7 +177,7 @@ type Provenance struct {
 }
 
 // Qualify adds assumptions and warnings to a guarantee. The assumptions state which records the data can contain. The
-// warnings void the guarantee. A guarantee that is made of others has these assumptions already.
+// warnings void the guarantee. A guarantee composed of other guarantees already has these assumptions.
 func (p Provenance) Qualify(g *privacy.Guarantee) {
 	for _, text := range []string{wellFormed, SelectedByLabel} {
 		if (text != SelectedByLabel || p.SelectedByLabel) && !slices.Contains(g.Assumptions, text) {

@@ -2,7 +2,7 @@ package autodiff
 
 import "slices"
 
-// Bounds returns an interval that contains e(u) for every real u in the interval on. It uses
+// Bounds returns an interval that contains e(u) for every real u in the given interval. It uses
 // interval arithmetic with outward rounding (Moore, Kearfott and Cloud, Introduction to Interval
 // Analysis, SIAM 2009, Theorem 5.1). It returns [-Inf, Inf] if e may be undefined somewhere in this
 // interval. If the ranges of the two sides of a comparison do not decide the comparison, the mask

@@ -305,8 +305,8 @@ func Atan(a Expr) Expr { return unary(opAtan, a) }
 // 0 to a.
 func Erf(a Expr) Expr { return unary(opErf, a) }
 
-// NormCDF returns the probability that a standard normal number is at most a, (1 +
-// erf(a/sqrt(2)))/2. It has full relative accuracy even where it is small.
+// NormCDF returns (1 + erf(a/sqrt(2)))/2, the probability that a standard normal number
+// is at most a. A small result also has full relative accuracy.
 func NormCDF(a Expr) Expr { return unary(opNormCDF, a) }
 
 // LogNormCDF returns log(NormCDF(a)), even where NormCDF(a) underflows.

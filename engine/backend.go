@@ -183,7 +183,7 @@ type QueryBounds struct {
 	// only known bound (see OneRecord). Neighbour suffices for the sensitivity of one gradient. It
 	// can be far smaller than Sum, because the errors of pairs without the record cancel if they
 	// do not depend on the record (docs/theory.md#neighbour-roundoff). A recursion needs Sum,
-	// because its certificate compares with exact steps.
+	// because its certificate compares computed steps with exact steps.
 	//
 	// Let r be Neighbour, let ||w|| be at most Problem.Radius, and let the data sets D
 	// and D' within Bounds differ in one record, which has the same place in D and in D'.

@@ -62,8 +62,8 @@ func (s Definition) Named() bool {
 	return s.Name != "" || s.Formula != "" || s.Params != nil || s.Clip != 0
 }
 
-// Defined returns the definition with its name and its formula filled in. A formula without a name, or with the name of
-// a built-in loss that has another formula, is the custom loss of this formula.
+// Defined returns the definition with its name and its formula filled in. The name becomes "custom" if a formula has no
+// name, or has the name of a built-in loss with another formula.
 func (s Definition) Defined() (Definition, error) {
 	if s.Formula == "" {
 		return Define(cmp.Or(s.Name, LogisticName), s.Params, s.Clip)

@@ -29,8 +29,8 @@ var _ Scalar = (*Envelope)(nil)
 
 // NewEnvelope returns the envelope of a phi on [lo, hi], for mu from 2^-100 to 2^100. phi must be convex, or its
 // derivative phi' must have a Lipschitz constant of at most 1/(2 mu). In both cases, the error of the computed phi'
-// must have a proved bound. These conditions must hold wherever v can be, which is at most mu sup |phi'| outside
-// [lo, hi].
+// must have a proved bound. These conditions must hold at every possible minimising v. Such a v is at most mu sup
+// |phi'| outside [lo, hi].
 //
 // Proof: docs/theory.md#moreau.
 func NewEnvelope(of Scalar, mu, lo, hi float64) (*Envelope, error) {
@@ -129,8 +129,8 @@ var bisections = sync.Pool{New: func() any { return new(bisection) }}
 
 type bisection struct{ low, high, mid, slope [envelopeBlock]float64 }
 
-// Slopes replaces every number u by DPhi(u). It uses a formula if phi' is piecewise linear, and
-// otherwise solves v + mu phi'(v) = u by bisection.
+// Slopes replaces every number u by DPhi(u). If phi' is piecewise linear, it uses a formula.
+// Otherwise it finds v with v + mu phi'(v) = u by bisection, and DPhi(u) is (u - v)/mu.
 func (e *Envelope) Slopes(u []float64) {
 	if e.pieces != nil {
 		for i, v := range u {

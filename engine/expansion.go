@@ -168,9 +168,9 @@ func powersOf(a int) float64 {
 	return (x + 1/x) / 2 * (1 + 0x1p-40)
 }
 
-// PowerNoise returns a bound of the sum of |T_a(sqrt(-1))| over all coefficients. If each
-// Chebyshev coefficient is off by at most 1, the errors of the coefficients of powers add
-// up to at most this sum.
+// PowerNoise returns a bound of the sum of |T_a(sqrt(-1))| over all coefficients. Suppose
+// that each Chebyshev coefficient has an error of at most 1. Then the polynomial's
+// coefficients in powers have errors that add up to at most this sum.
 func (e Expansion) PowerNoise() (sum float64) {
 	for a := range e.Terms {
 		sum += powersOf(a)

@@ -150,8 +150,8 @@ func (e *Expression) Slopes(u []float64) {
 // arithmetic.
 func (e *Expression) Pieces(lo, hi float64) ([]Piece, bool) { return piecesOn(e.pieces, lo, hi) }
 
-// StripBound implements analyticScalar by complex interval arithmetic. A clipped slope is
-// not analytic.
+// StripBound implements analyticScalar by complex interval arithmetic. It returns +Inf if
+// the slope is clipped, because a clipped slope is not analytic.
 func (e *Expression) StripBound(reach, height float64) float64 {
 	if e.clip > 0 {
 		return math.Inf(1)
@@ -220,8 +220,8 @@ func (e *Expression) Gate(lo, hi float64) error {
 
 // Bounds returns bounds that autodiff.Function.Prove has proved.
 //
-// Convex and Curvature hold for a function g within Properties.Slack of phi'. SlopeError contains this
-// slack and the rounding errors of the program that computes phi'. Clamping to [-Clip, Clip] is a
+// Convex and Curvature hold for a function g with |phi' - g| <= Properties.Slack. SlopeError contains
+// this slack and the rounding errors of the program that computes phi'. Clamping to [-Clip, Clip] is a
 // non-expansive and nondecreasing function, so Curvature, Convex and SlopeError hold for the clipped
 // slope, too.
 func (e *Expression) Bounds(lo, hi float64) (ScalarBounds, error) {

@@ -51,7 +51,7 @@ func Together(of Problem) (largest int, weight float64) {
 }
 
 // PlanGroupMoments plans two sums over pairs of records, for a problem with groups. Query groups are cut into parts
-// (see mostTogether). Only pairs within a part count:
+// (see mostTogether). Only pairs within a part count. The two sums have the terms a x~ and x~ x~^T:
 //
 //	sum over parts of 1/m times the sum over its pairs i < j of   a x~,   x~ x~^T,   x~ = clip(x_i - x_j), a = (y_i - y_j)/(2 B),
 //

@@ -39,8 +39,8 @@ func (Score) MarginRange(b Bounds, radius float64) (lo, hi float64) {
 	return -v, v
 }
 
-// Constants returns the constants below. MarginRange defines [-V, V], R and l. On [-V,
-// V], let A = sup max(0, -phi'), B = sup max(0, phi') and C = sup |phi”|.
+// Constants returns the constants G, L and Dg below. MarginRange defines [-V, V], R and
+// l. On [-V, V], let A = sup max(0, -phi'), B = sup max(0, phi') and C = sup |phi”|.
 //
 //	G <= 2 R l max(A, B),   L <= (2 R l)^2 C,   Dg <= 2 R l (A + B).
 //

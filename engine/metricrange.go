@@ -37,15 +37,15 @@ func (m MetricRange) Smooth() bool { return !math.IsInf(m.Curvature, 0) }
 // ErrUnsupported for a loss that is neither smooth nor a ScalarLoss, and for a depth of
 // 2^31 or more.
 //
-// Distances. A symmetric W of coordinates w, ||w|| <= r (1 + 2^-30), not necessarily
-// semidefinite, has |x|^T |W| |x'| <= R^2 || |W| ||_2 <= R^2 ||W||_F with |.| entrywise.
-// A distance is computed from s_i + s_j - 2 x_i^T W x_j or from v^T W v with v = x - x'.
-// In each case the absolute values of its products add up to at most 4 R^2 ||W||_F. So
-// the error of a distance is at most gamma(depth) A. The terms of a margin have an
-// additional sum of q, so the error of a margin is at most gamma(depth) V. A = 4 R^2 r (1
-// + 2^-20) also covers computed distances if gamma(depth) < 2^-22, which is checked.
-// Underflow occurs in fewer than 8 d^2 operations. Each loses at most 2^-1074, and the
-// loss is multiplied by at most 4 d (1 + R)^2, and for a margin also by 1 + q.
+// Distances. Let W be symmetric, not necessarily semidefinite, with coordinates w and
+// ||w|| <= r (1 + 2^-30). Then |x|^T |W| |x'| <= R^2 || |W| ||_2 <= R^2 ||W||_F with |.|
+// entrywise. A distance is computed from s_i + s_j - 2 x_i^T W x_j or from v^T W v with v
+// = x - x'. In each case the absolute values of its products add up to at most 4 R^2
+// ||W||_F. So the error of a distance is at most gamma(depth) A. The terms of a margin
+// have an additional sum of q, so the error of a margin is at most gamma(depth) V. A = 4
+// R^2 r (1 + 2^-20) also covers computed distances if gamma(depth) < 2^-22, which is
+// checked. Underflow occurs in fewer than 8 d^2 operations. Each loses at most 2^-1074,
+// and the loss is multiplied by at most 4 d (1 + R)^2, and for a margin also by 1 + q.
 //
 // Slope and curvature. Take x = -x' of norm R, and y = y' or y = -y' of size LabelAbs.
 // Take W = B e e^T with e along x, for any B up to r' = (r + 1/(2 R^2)) (1 + 2^-19). This

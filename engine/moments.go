@@ -58,9 +58,9 @@ func (s SecondMoments) Len(d int) int {
 type Query struct {
 	Pairs Pairs // nil for moments
 	// W are the parameters at which a gradient is computed. For moments, W may be nil; then Signed
-	// determines a. Otherwise a = 1/(1 + e^-(W.x~ + Intercept)) - t, so the sum of a x~ is the
-	// gradient of the pointwise logistic loss. In this case W has d numbers and norm at most
-	// 2^500/Radius, and |Intercept| is at most 2^500.
+	// determines the factor a. Otherwise a = 1/(1 + e^-(W.x~ + Intercept)) - t, so the sum of all
+	// a x~ is the gradient of the pointwise logistic loss. In this case W has d numbers and norm
+	// at most 2^500/Radius, and |Intercept| is at most 2^500.
 	W         []float64
 	Intercept float64
 	// Centre is public or was released before. It has d finite numbers and norm at most
@@ -73,8 +73,8 @@ type Query struct {
 	// Signed is false and W is nil, a is 1.
 	Signed bool
 	Offset float64
-	// Class restricts the sums to the records with label B if it is 1, and to the records
-	// with label -B if it is -1. The other records still count in the sum of t, but add 0 to
+	// Class restricts the sums to the records of one label: to label B if Class is 1, and to
+	// label -B if Class is -1. The other records still count in the sum of t, but add 0 to
 	// the other sums. If Class is 0, the sums are over all records.
 	Class float64
 	// Second selects the second moments that are also summed.

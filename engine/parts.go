@@ -25,8 +25,8 @@ func (p SubsetPairs) MaxPerRecord() int64 { return AllPairs{N: p.N}.MaxPerRecord
 func (SubsetPairs) pairs() {}
 
 // Parts is a Backend for sums of gradients over SubsetPairs whose N is in Sizes. For each
-// size it uses the method that Backend plans for so many records. It cannot sum over
-// other pairs.
+// size it uses the method that Backend plans for this number of records. It cannot sum
+// over other pairs.
 type Parts struct {
 	Backend
 	Sizes []int // each from 2 to Problem.N

@@ -12,8 +12,8 @@ import (
 	"dyad/internal/tasks"
 )
 
-// Product describes features that are products of two features: number i*WidthB + j is Scale x[A+i] x[B+j], for i <
-// WidthA and j < WidthB.
+// Product describes new features that are products of two features of x. For i < WidthA and j < WidthB, the new
+// feature i*WidthB + j is Scale times x[A+i] times x[B+j].
 type Product struct {
 	A, WidthA, B, WidthB int
 	Scale                float64
@@ -82,15 +82,15 @@ func (r *Records) WithProducts(ratio float64, products []Product) (*Records, err
 	return out.PersonsOf(r)
 }
 
-// ResidualScores returns a score for each product: the norm, rounded down, of a sum. Each record adds the vector
+// ResidualScores returns a score for each product: the norm of a sum, rounded down. Each record adds the vector
 //
 //	levels r psi, rounded toward 0 to integers,   r = 1/(1 + e^-(W.x~ + Intercept)) - t.
 //
-// Here t and x~ are as in Query, and psi is the product's weight, from 0 to 1, times the vector u. If u is longer
-// than 1, it is first scaled to norm 1. The vector u is the outer product of the features that the product selects
-// from x~. Each feature is first multiplied by its number in the slice `by`. The term of a person is the mean over
-// the rows of the person. Each term has norm at most levels. It is a function of one record and of the arguments, bit
-// for bit, and the arguments are public or were released before. The sums are exact.
+// Here levels is the argument, t and x~ are as in Query, and psi is the product's weight, from 0 to 1, times the
+// vector u. If u is longer than 1, it is first scaled to norm 1. The vector u is the outer product of the features
+// that the product selects from x~. Each feature is first multiplied by its number in the slice `by`. The term of a
+// person is the mean over the rows of the person. Each term has norm at most levels. It is a function of one record
+// and of the arguments, bit for bit, and the arguments are public or were released before. The sums are exact.
 func (r *Records) ResidualScores(ctx context.Context, q Query, by []float64, products []Product, weights []float64,
 	levels int) ([]int64, error) {
 	if len(q.W) != r.d || len(by) != r.d || len(weights) != len(products) || q.Validate(r.d, r.bounds) != nil {

@@ -15,7 +15,7 @@ type Recentred struct {
 	Moments Kernel
 }
 
-// PlanRecentred plans the two kernels for a problem on the backend b. It returns them as a Recentred.
+// PlanRecentred plans the two kernels of a Recentred for the problem p on the backend b.
 func PlanRecentred(b Backend, p Problem) (Recentred, error) {
 	moments, err := b.PlanMoments(p)
 	if err != nil {

@@ -149,8 +149,8 @@ func (r *Records) Narrow() []float32 {
 	return r.narrow
 }
 
-// NarrowPlaces returns the float32 rows x. Record i has row at[i], or row i if at is nil. If
-// IsNarrow is false, x is nil. The caller must not change the slices.
+// NarrowPlaces returns the float32 rows x. Record i has row at[i], or row i if the slice at
+// is nil. If IsNarrow is false, x is nil. The caller must not change the slices.
 func (r *Records) NarrowPlaces() (x []float32, at []int32) {
 	if r.narrow == nil {
 		return nil, nil

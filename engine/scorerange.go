@@ -16,7 +16,7 @@ type ScoreRange struct {
 	Curvature float64 // sup of the derivative of phi' over |u| <= V, +Inf if not smooth
 	ScoreErr  float64 // |computed w.x - w.x| for dot products of the given depth
 	// SlopeErr bounds |computed phi' - phi'| at a float64 argument. For a ScalarLoss the
-	// bound is proved. For any other loss it is an assumption about DPhi: an error of 16
+	// bound is proved. For any other loss, the error of DPhi is assumed to be at most 16
 	// units of roundoff of Slope. SlopeErr is +Inf if the loss is not smooth.
 	SlopeErr float64
 	// SlopeMin and SlopeMax are the bounds SlopeMin <= phi' <= SlopeMax from which

@@ -216,8 +216,8 @@ type TopValues struct {
 	Mean, Variance float64
 }
 
-// Rest returns a description of all eigenvalues of the matrix with coordinates w. Top
-// found the eigenvalues in `values`.
+// Rest describes all eigenvalues of the matrix with coordinates w. The argument `values`
+// must hold the eigenvalues that Top found.
 func (s Symmetric) Rest(w, values []float64) TopValues {
 	var trace, square float64
 	for i := range s.Dim {

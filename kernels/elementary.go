@@ -24,17 +24,17 @@ func Exp(dst, x []float64) {
 	}
 }
 
-// Sigmoid sets dst[i] to out / (1 + e^(-in x[i])) without overflow, for factors in and
-// out that are 1 or -1:
+// Sigmoid sets dst[i] to out / (1 + e^(-in x[i])) without overflow. The factors `in` and
+// `out` are 1 or -1.
 //
 //	for i, v := range x {
 //		dst[i] = out / (1 + math.Exp(-in*v))
 //	}
 //
-// with a relative error below 6 u, plus 2^-1074 if the result is not a normal number. NaN stays NaN. dst may be x.
+// The relative error is below 6 u, plus 2^-1074 if the result is not a normal number. NaN stays NaN. dst may be x.
 //
-// Every value has its own division, so dst[i] is a function of x[i], in and out only, bit for bit. Slopes that
-// jump where a sigmoid crosses a constant rely on this property (engine.Scalar). LogisticSlopes shares
+// Every value has its own division, so dst[i] is a function of x[i], `in` and `out` only, bit for bit. Slopes
+// that jump where a sigmoid crosses a constant rely on this property (engine.Scalar). LogisticSlopes shares
 // divisions and must not replace Sigmoid.
 //
 // Proof of the error. For |v| <= 708 the error consists of 3 u of the exponential and two roundings, and 1 +

@@ -24,8 +24,8 @@ type PairBlock interface {
 	AddPairs(col, colx, x, t, z []float64, skip int)
 }
 
-// PairDepth bounds the roundings of a v in colx, for a block of the given number of rows. They are in the
-// products with the label and the feature, in the sum over a panel, and in the sum over panels.
+// PairDepth bounds how often colx rounds each v, for a block of the given number of rows: in the products
+// with the label and the feature, in the sum over a panel, and in the sum over panels.
 func PairDepth(rows int) int { return AddProductsDepth(rows) + rows/16 + 4 }
 
 // StartPairs implements PairBlock.

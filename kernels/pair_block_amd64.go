@@ -2,8 +2,8 @@
 
 package kernels
 
-// StartPairs implements PairBlock. It stores the features of the rows, each times the label of its
-// row, in b.right. The order is by panels of rows, then by panels of features.
+// StartPairs implements PairBlock. It multiplies the features of each row by the label of the row
+// and stores the products in b.right. The order is by panels of rows, then by panels of features.
 func (b *panelBlock) StartPairs(xw, right, s, y []float64) {
 	b.Start(xw, s, y)
 	wide := GramStride(b.d)

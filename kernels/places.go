@@ -29,11 +29,11 @@ func NewPlaces(lo, hi float64) Places {
 // most (2^placeBits - 1) (1 + 2^-51). The conversion through int64 takes only one instruction.
 func (p Places) of(v float64) uint64 { return uint64(int64((v - p.lo) * p.scale)) }
 
-// Groups returns the number of groups into which n numbers are divided, and shift. The group of a number is
-// place >> shift, the leading bits of its place. Each group is later sorted in the caches. This sorting starts
-// with the most significant digit (Knuth 1998, 5.2.5), so only one pass writes to distant addresses of the
-// memory. While 512 groups are enough, a group has 2^11 to 2^12 numbers: the current and the next cache lines
-// of 512 groups fit into the second-level cache. With more numbers, a group has up to 2^14 numbers.
+// Groups returns how many groups n numbers are divided into, and the shift. The group of a number is place >>
+// shift, the leading bits of its place. Each group is later sorted in the caches. This sorting starts with the
+// most significant digit (Knuth 1998, 5.2.5), so only one pass writes to distant addresses of the memory.
+// While 512 groups are enough, a group has 2^11 to 2^12 numbers: the current and the next cache lines of 512
+// groups fit into the second-level cache. With more numbers, a group has up to 2^14 numbers.
 func Groups(n int) (groups int, shift uint8) {
 	size := bits.Len(uint(n))
 	width := min(max(min(size-12, 9), size-14, 0), maxGroupBits)
@@ -111,10 +111,10 @@ type Sorter struct {
 // for x without NaNs and infinities. Sort also sets from[k] to the index in x of key[k]. The order of -0 and 0
 // is not specified. Sort overwrites x.
 //
-// Sort first puts each number into a bucket. The bits of the number's place directly below bit `shift` are
-// the index of the bucket. A bucket has less than one number on average. Then an insertion sort completes the
-// order. If the insertion sort needs too many moves, because the numbers are in few buckets, a radix sort
-// with six passes follows.
+// Sort first puts each number into a bucket. The index of the bucket consists of the bits directly below bit
+// `shift` of the number's place (see Places). A bucket has less than one number on average. Then an insertion
+// sort completes the order. If the insertion sort needs too many moves, because the numbers are in few
+// buckets, a radix sort with six passes follows.
 func (s *Sorter) Sort(key []float64, from []int32, x []float64, p Places, shift uint8) {
 	n := len(x)
 	if n <= smallSort {

@@ -3,8 +3,8 @@ package kernels
 // panelRun is the largest number of products that vector kernels sum in one run.
 const panelRun = 64
 
-// AddProductsDepth returns the depth of AddProducts for sums of k products: the product and the additions of a
-// run, and one addition per run. A run has 256 products, or panelRun products in vector kernels.
+// AddProductsDepth returns the depth of AddProducts for sums of k products. It counts a product, the additions
+// in a run, and one addition per run. A run has 256 products, or panelRun products in vector kernels.
 func AddProductsDepth(k int) int {
 	return max(min(k, dotBlock)+(k+dotBlock-1)/dotBlock, min(k, panelRun)+(k+panelRun-1)/panelRun)
 }
@@ -20,11 +20,11 @@ func AddProductsDepth(k int) int {
 //		}
 //	}
 //
-// The depth is AddProductsDepth(k). The order of summation of an element depends only on k, and in vector
-// kernels also on the place of the element. Products are converted to float64, so that the compiler cannot
-// fuse products and sums in some loops only. So an element is a function of its row of a and its row of b,
-// bit for bit. The loops compute blocks of 2 x 3 elements. Larger blocks do not fit into the registers that
-// the compiler uses on amd64 and are slower.
+// The depth of each sum is AddProductsDepth(k). The order of summation of an element depends only on k, and
+// in vector kernels also on the place of the element. Products are converted to float64, so that the
+// compiler cannot fuse products and sums in some loops only. So an element is a function of its row of a
+// and its row of b, bit for bit. The loops compute blocks of 2 x 3 elements. Larger blocks do not fit into
+// the registers that the compiler uses on amd64 and are slower.
 func AddProducts(dst []float64, stride int, a, b []float64, m, n, k int) {
 	if n == 0 {
 		return

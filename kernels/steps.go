@@ -43,9 +43,9 @@ func addBefore(before, x, weight []float64) {
 	before[len(x)] = hi + lo
 }
 
-// Sums holds one sum of steps for each number. High holds the sums. Low holds corrections for the rounding
-// errors of the sums. With Low, the error that each step adds does not grow with the number of steps. Low is
-// nil if there are few steps.
+// Sums holds, for each number of s or t in AddSteps, a sum of the values of steps. High holds the sums. Low
+// holds corrections for the rounding errors of the sums. With Low, the error that each step adds does not
+// grow with the number of steps. Low is nil if there are few steps.
 type Sums struct{ High, Low []float64 }
 
 // part returns x[from:to].
@@ -89,8 +89,8 @@ const (
 //		}
 //	}
 //
-// AddSteps takes O(1) time for each number. s[i]-Shift, rounded, does not decrease with i. So the pairs of a
-// row are the first numbers of t, and the pairs of a column are the last numbers of s.
+// AddSteps takes O(1) time for each number. The rounded s[i]-Shift does not decrease with i. So a row is
+// paired with the first numbers of t, and a column is paired with the last numbers of s.
 //
 // A step a, b adds d (a N + b d (s_i N - T)) to a row, where N is the number of its t_j and T is their sum. T
 // is an element of Before with an error of 2 u m max|t|, u = 2^-53 and m = len(t). For a column of N pairs, T

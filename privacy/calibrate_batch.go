@@ -30,11 +30,11 @@ func UnsampledSigma(c Certificate, b Budget, releases int) float64 {
 	return c.knownSensitivity() * math.Sqrt(float64(releases)) / account.GDPMu(b.Epsilon, b.Delta)
 }
 
-// BasicBatchSigma returns the standard deviation with which the steps of all releases add up to b by basic
-// composition. Let gamma = Batch/Records. A step that is (e, d)-DP on its batch is (ln(1 + gamma (exp(e)-1)),
-// gamma d)-DP [Balle, Barthe and Gaboardi 2018, Theorem 9; docs/theory.md#calibration]. The result is +Inf if
-// c has no batches drawn without replacement. The result serves only for comparison, because
-// CalibrateGaussian composes privacy loss distributions instead.
+// BasicBatchSigma returns the standard deviation of Gaussian noise for which the steps of all releases
+// together cost the budget b by basic composition. Let gamma = Batch/Records. A step that is (e, d)-DP on its
+// batch is (ln(1 + gamma (exp(e)-1)), gamma d)-DP [Balle, Barthe and Gaboardi 2018, Theorem 9;
+// docs/theory.md#calibration]. The result is +Inf if c has no batches drawn without replacement. The result
+// serves only for comparison, because CalibrateGaussian composes privacy loss distributions instead.
 func BasicBatchSigma(c Certificate, b Budget, releases int) float64 {
 	size, records := c.Batch()
 	if size == 0 || releases < 1 {

@@ -22,9 +22,9 @@ type AverageDescent struct {
 //	delta_t <= min(c delta_(t-1) + PairFraction Dg eta + 2 rho, diam C),   delta_0 = 0.
 //
 // By the triangle inequality, the average moves by at most (delta_1 + ... + delta_T)/T + 2 OutputError. The
-// exact average is in the convex set C, so without the output error it moves by at most diam C. If all pairs
-// are used, c = 1 and there is no rounding error, the bound is (2 Dg eta/n) (T+1)/2 = Dg eta (T+1)/n. Linear
-// pair losses attain the bound with equality. QED
+// exact average is in the convex set C, so without the output error it moves by at most diam C. Suppose that
+// all pairs are used, that c is 1, and that there is no rounding error. Then the bound is (2 Dg eta/n)
+// (T+1)/2 = Dg eta (T+1)/n. Linear pair losses attain the bound with equality. QED
 //
 // Checked by Coq: Descent.average.
 func (g AverageDescent) Certify() (Certificate, error) {

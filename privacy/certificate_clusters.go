@@ -17,7 +17,7 @@ type ClusterSums struct {
 // integers below 2^53 for at most 2^26 records.
 //
 // Proof. A record that stays in its cluster moves one sum by at most 2 L. A record that changes its cluster
-// takes at most L from one sum, adds at most L to another sum, and moves the entries of the two numbers by L
+// moves the sums of two clusters by at most L each, and the entries for the numbers of their records by L
 // each. The sum of squares is L^2 + L^2 + 2 L^2 = (2 L)^2. Opposite records of length L attain the bound of
 // the first case, and any two records of length L attain the bound of the second case. QED
 //

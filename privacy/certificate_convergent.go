@@ -29,12 +29,12 @@ type LastIterate struct {
 // Certify returns the certificate of u_Steps. Its Sensitivity covers all steps together: with noise of
 // standard deviation sigma in every step, the release is (Sensitivity/sigma)-GDP.
 //
-// Theorem (docs/theory.md#hidden-iterates). The computed update before Q rounds it is a function of u.
-// Suppose that, for every data set and every u, it differs by at most UpdateError from the exact update at
-// the exact projection of u. The exact update of one data set is a contraction by c = 1 - eta alpha on C
-// (docs/theory.md#contraction). The exact update of a neighbouring data set differs by at most PairFraction
-// Dg eta. Projections do not expand, and their values are in a set of diameter D. Q moves each of the two
-// states by at most Grid sqrt(d)/2. So ConvergentEvent holds with
+// Theorem (docs/theory.md#hidden-iterates). The computed update is the vector that Q rounds. It is a
+// function of u. Suppose that, for every data set and every u, the computed update differs by at most
+// UpdateError from the exact update at the exact projection of u. The exact update of one data set is a
+// contraction by c = 1 - eta alpha on C (docs/theory.md#contraction). The exact update of a neighbouring
+// data set differs by at most PairFraction Dg eta. Projections do not expand, and their values are in a set
+// of diameter D. Q moves each of the two states by at most Grid sqrt(d)/2. So ConvergentEvent holds with
 //
 //	Gap = PairFraction Dg eta + 2 rho + 2 Grid sqrt(d).
 func (l LastIterate) Certify() (Certificate, error) {

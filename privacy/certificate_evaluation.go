@@ -48,10 +48,10 @@ func (s ClassPairSum) CountWeight() float64 {
 // (docs/theory.md#class-pairs).
 //
 // Proof. A record has at most n-1 partners of the other class. If the class of the record stays the same,
-// only the terms of the record change, each by at most 2L. If the class changes, the terms of the record with
-// one class are replaced by terms with the other class. Together these are n-1 terms, each of magnitude at
-// most L. So the sum moves by at most L (n-1), and the number of positives, multiplied by k = CountWeight, by
-// k. In the L2 norm, L^2 (n-1)^2 + k^2 <= 4 L^2 (n-1)^2. In the L1 norm, L (n-1) + k <= 2 L (n-1). QED
+// only the terms of the record change, each by at most 2L. If the class changes, terms with records of one
+// class replace terms with records of the other class. Together these are n-1 terms, each of magnitude at
+// most L. So the sum moves by at most L (n-1). The number of positives, multiplied by k = CountWeight, moves
+// by k. In the L2 norm, L^2 (n-1)^2 + k^2 <= 4 L^2 (n-1)^2. In the L1 norm, L (n-1) + k <= 2 L (n-1). QED
 //
 // Checked by Coq: ClassPairs.class_pair_sum, ClassPairs.class_pair_sum_manhattan.
 func (s ClassPairSum) Certify() (Certificate, error) {

@@ -20,7 +20,7 @@ type PositiveCount struct {
 	Error float64 `json:"error"` // Error bounds |computed - exact|; >= 0.
 }
 
-// Certify returns the certificate 1, because only one term moves, and by at most 1 (docs/theory.md#class-sums).
+// Certify returns the certificate 1: only one term of the sum changes, by at most 1 (docs/theory.md#class-sums).
 //
 // Checked by Coq: Moments.positive_count.
 func (c PositiveCount) Certify() (Certificate, error) {
@@ -88,9 +88,9 @@ func (s SecondMomentSum) Certify() (Certificate, error) {
 		fmt.Sprintf("||xx^T - zz^T|| <= %s, R = %.6g", why, s.Radius), "second-moments")
 }
 
-// JointMoments describes a vector of two parts. The first part is the sum of a x with |a| <= Weight. The
-// second part is Scale times the sum of x x^T. The matrix is given in isometric coordinates, or only its
-// diagonal is given.
+// JointMoments describes a vector of two parts. The first part is the sum of the vectors x, each
+// multiplied by a number a with |a| <= Weight. The second part is Scale times the sum of x x^T. The
+// matrix is given in isometric coordinates, or only its diagonal is given.
 type JointMoments struct {
 	Radius float64 `json:"-"`     // Radius is R > 0.
 	Weight float64 `json:"-"`     // Weight is W > 0.
@@ -105,12 +105,12 @@ type JointMoments struct {
 //	J = sqrt(2 alpha + 2 beta + alpha^2/(2 beta))         otherwise.
 //
 // Proof. Let t = -x.x'/R^2. Two expressions grow with |x| and |x'| while x.x' is fixed: ||a x - a' x'||^2 =
-// a^2 |x|^2 + a'^2 |x'|^2 - 2 a a' x.x', and |x|^4 + |x'|^4 - 2 (x.x')^2. So let both lengths be R (in one
-// dimension, among vectors of two dimensions). The first expression is convex in (a, a'). So it is largest
-// for a, a' = +-W, and is then 2 alpha (1 +- t). The second expression, times Scale^2, is 2 beta (1 - t^2).
-// t and -t may be exchanged. So the squared distance is at most the maximum of 2 alpha (1 + t) + 2 beta (1 -
-// t^2) over |t| <= 1. The maximum is at t = min(1, alpha/(2 beta)). For d >= 2 and the sum of x x^T, a = a'
-// = W attains it. The diagonal is a part of the coordinates. QED
+// a^2 |x|^2 + a'^2 |x'|^2 - 2 a a' x.x', and |x|^4 + |x'|^4 - 2 (x.x')^2. So let both lengths be R. (If d =
+// 1, regard x and x' as vectors of two dimensions.) The first expression is convex in (a, a'). So it is
+// largest for a, a' = +-W, and is then 2 alpha (1 +- t). The second expression, times Scale^2, is 2 beta (1
+// - t^2). t and -t may be exchanged. So the squared distance is at most the maximum of 2 alpha (1 + t) + 2
+// beta (1 - t^2) over |t| <= 1. The maximum is at t = min(1, alpha/(2 beta)). For d >= 2 and the sum of x
+// x^T, a = a' = W attains it. The diagonal is a part of the coordinates. QED
 //
 // Checked by Coq: Moments.joint_moments, Moments.joint_moments_diagonal.
 func (m JointMoments) Certify() (Certificate, error) {

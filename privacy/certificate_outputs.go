@@ -9,8 +9,8 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// StreamOutputs holds the public numbers of pairwise online descent that keeps its noiseless iterates
-// secret and releases a noisy copy of every iterate (reading A of [Huai20] Algorithm 1,
+// StreamOutputs holds the public numbers of pairwise online descent. Its noiseless iterates stay
+// secret. It releases a noisy copy of each (reading A of [Huai20] Algorithm 1,
 // docs/theory.md#stream-outputs).
 type StreamOutputs struct {
 	Curvature

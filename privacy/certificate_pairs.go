@@ -57,8 +57,8 @@ func (g PairGroup) Certify() (Certificate, error) {
 	return g.certify(math.Sqrt(float64(g.Epochs)), "root of the summed squares", false)
 }
 
-// CertifyPure returns the certificate of the same releases for noise that gives pure epsilon-DP (a
-// PureStreamEvent). Its sensitivity is the sum of all s_b.
+// CertifyPure returns the certificate of the releases of Certify for noise that gives pure
+// epsilon-DP (a PureStreamEvent). The sensitivity is the sum of all s_b of Certify.
 //
 // Checked by Coq: Pairs.pair_group_added.
 func (g PairGroup) CertifyPure() (Certificate, error) {

@@ -41,8 +41,8 @@ func (b TupleBatches) Certify() (Certificate, error) {
 	return b.describe(c, "root of the summed squares"), err
 }
 
-// CertifyPure returns the certificate of the same releases for noise that gives pure epsilon-DP (a
-// PureStreamEvent). Its sensitivity is the sum of s over all epochs.
+// CertifyPure returns the certificate of the releases of Certify for noise that gives pure
+// epsilon-DP (a PureStreamEvent). The sensitivity is the sum of the s of Certify over all epochs.
 func (b TupleBatches) CertifyPure() (Certificate, error) {
 	c, err := b.group().CertifyPure()
 	return b.describe(c, "sum"), err

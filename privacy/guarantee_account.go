@@ -2,10 +2,10 @@ package privacy
 
 import "dyad/privacy/account"
 
-// Account completes g, which already names the release, the protected unit and the derivation. It composes
-// the events at the delta of b and sets Kind, Epsilon and Delta. It sets Mu if delta > 0 and no batch and no
-// number of runs is secret. If g has a Claim, Account compares the claim with this epsilon. At delta = 0,
-// epsilon is +Inf unless every event is pure.
+// Account completes g, in which the caller has set the release, the protected unit and the derivation. It
+// computes the epsilon of all events together at the delta of b, and sets Kind, Epsilon and Delta. It sets
+// Mu if delta > 0 and if neither a batch nor a number of runs is secret. If g has a Claim, Account compares
+// the claim with this epsilon. At delta = 0, epsilon is +Inf unless every event is pure.
 func Account(events []account.Event, b Budget, g Guarantee) (Guarantee, error) {
 	var total account.Total
 	for _, event := range events {

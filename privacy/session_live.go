@@ -268,7 +268,7 @@ func (s *LiveSession) Releases() []int {
 }
 
 // Skip counts planned releases as made, without noise, because an earlier session made them for the same
-// plan. The argument made is the result of Releases of the earlier session. If the plan has fewer releases
+// plan. The argument is the result of Releases of the earlier session. If the plan has fewer releases
 // left, Skip changes nothing and returns an error that wraps ErrUnplanned.
 func (s *LiveSession) Skip(made []int) error {
 	s.mu.Lock()

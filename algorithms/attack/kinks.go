@@ -8,11 +8,10 @@ import (
 	"dyad/engine"
 )
 
-// KinkLosses returns scalars whose slope jumps where a computed sigmoid crosses a constant. The argument at is
-// the u of this jump, so the last bit of the sigmoid decides on which side of the jump a slope lies. If at is
-// 0, an algorithm that starts at w = 0 evaluates every pair of scores at the jump in its first step. A
-// certificate covers such losses only if the slope of a pair is a function of this pair's numbers alone, bit
-// for bit (engine.Scalar).
+// KinkLosses returns scalars whose slope jumps at u = at, where a computed sigmoid crosses a constant. There
+// the last bit of the sigmoid decides on which side of the jump a slope lies. With at = 0, an algorithm that
+// starts at w = 0 evaluates every pair of scores at the jump in its first step. A certificate covers such
+// losses only if the slope of a pair is a function of this pair's numbers alone, bit for bit (engine.Scalar).
 func KinkLosses(at float64) []*engine.Expression {
 	var all []*engine.Expression
 	add := func(text string, params map[string]float64) {

@@ -11,7 +11,7 @@ import (
 // Move is the distance between a request of a run and the request of its replay on a neighbour.
 type Move struct {
 	Call // the call of the replay
-	// Was is the exact vector in the recorded run. The replay gets the recorded answers and has the vector Call.Before.
+	// Was holds the exact vector of the recorded run. Call.Before is the vector of the replay with the same answers.
 	Was []float64
 	// Name is the name of the row of the plan, if it is known. If a release belongs to a single run of a selection,
 	// Name is Selection.
@@ -67,8 +67,8 @@ func (r *Recorder) Moves() (all []Move) {
 	return all
 }
 
-// Joint combines the distances By of all moves into one distance. For Gaussian noise, this is the root of the sum of
-// the squares. For pure noise, it is the sum.
+// Joint combines the distances of all moves (Move.By) into one distance. For Gaussian noise, this is the root of the
+// sum of their squares. For pure noise, it is their sum.
 func Joint(all []Move) (far float64) {
 	gaussian := false
 	for _, m := range all {

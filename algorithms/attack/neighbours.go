@@ -115,8 +115,8 @@ func PairNeighbours(n, d int, b engine.Bounds) (all []Instance) {
 	}
 }
 
-// Exhaust returns the largest distance between the results of query for two neighbouring data sets. apart
-// measures the distance. Exhaust tries all data sets of n records from kinds.
+// Exhaust returns the largest distance between the results of query for two neighbouring data sets. The
+// function apart measures the distance. Exhaust tries all data sets of n elements of kinds.
 func Exhaust[T any](kinds []T, n int, query func([]T) []float64, apart func(a, b []float64) float64) (most float64) {
 	total := 1
 	for range n {

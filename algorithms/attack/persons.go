@@ -22,8 +22,8 @@ func RandomPersons(persons, most, d int, b engine.Bounds, seed uint64) *engine.R
 }
 
 // PersonNeighbours returns count copies of r with all rows of one person replaced. Every person has at most
-// `most` rows. The new rows are in turn a random number of random rows, `most` mirrored rows, and a single
-// row at the end of the first axis.
+// `most` rows. The copies use three kinds of new rows in turn: a random number of random rows, `most`
+// mirrored rows, and a single row at the end of the first axis.
 func PersonNeighbours(r *engine.Records, count, most int, seed uint64) []*engine.Records {
 	rng := rand.New(rand.NewPCG(seed, 12))
 	out := make([]*engine.Records, count)

@@ -95,8 +95,8 @@ func (r *Recorder) Made(kinds ...string) (all []Call) {
 	return all
 }
 
-// Both calls run twice. It records the first call, on a data set (side 0), and replays it on a neighbour (side 1).
-// The error is a Violation if the second run makes other calls or returns other bits.
+// Both calls the function run twice. It records the first call, on a data set (side 0), and replays this call on a
+// neighbour (side 1). The error is a Violation if the second run makes other calls or returns other bits.
 func Both(s privacy.Session, run func(side int, s privacy.Session) ([]float64,
 	error)) (first, second *Recorder, err error) {
 	first = &Recorder{Session: s}
@@ -221,8 +221,8 @@ func (r *Recorder) batch(c Call, dst []int32, draw func(s coins, dst []int32) ([
 }
 
 // HiddenStep implements privacy.Session. A replay adds the recorded noise to its own state x, so the two runs
-// show how far their states drift apart. A replay with Fresh subtracts the recorded noise instead. The law of
-// the noise is symmetric.
+// show how far their states drift apart. A replay with Fresh subtracts the recorded noise instead, which has
+// the same law, because the law is symmetric.
 func (r *Recorder) HiddenStep(x []float64, cert privacy.Certificate, m privacy.Mechanism) error {
 	return r.noisy(Hidden, x, cert, m)
 }

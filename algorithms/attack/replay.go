@@ -142,9 +142,9 @@ func (w watched) Sum(ctx context.Context, dst []float64, q engine.Query) error {
 	return w.Evaluator.Sum(ctx, dst, q)
 }
 
-// Replay runs plan p of a on data and replays it on every neighbour. Each neighbour must have the same shape
-// and bounds. It returns the largest moved/certified ratio of all releases, and a Violation if the algorithm is
-// not sound on these data sets.
+// Replay runs the plan p of the algorithm a on data, and replays the run on every neighbour. Each neighbour
+// must have the same shape and bounds. It returns the largest moved/certified ratio of all releases, and a
+// Violation if the algorithm is not sound on these data sets.
 func Replay(a algorithms.Algorithm, p *algorithms.Plan, data *engine.Records, neighbours []*engine.Records,
 	seed uint64) (float64, error) {
 	return replayAll(p, false, data, neighbours, seed, func(data *engine.Records, r *Recorder) ([]float64, error) {

@@ -13,9 +13,9 @@ import (
 
 // Power describes what an audit can show. It is computed before the runs, from the two data sets alone.
 type Power struct {
-	// Move is the distance that the exact vectors move, divided by the distance that the certificate allows. However
-	// many runs are made, they show at most Move times the claimed mu for Gaussian noise, and at most Move times the
-	// claimed epsilon for other noise.
+	// Move is the distance that the exact vectors move, divided by the distance that the certificate allows. Even an
+	// unlimited number of runs can show at most Move times the claimed mu for Gaussian noise, and at most Move times
+	// the claimed epsilon for other noise.
 	Move float64
 	// Runs is the number of runs in the options. RunsForHalf is approximately the number of runs that is needed to
 	// refute half of the claim. It is 0 if no number of runs refutes half of the claim, or if the number is unknown,
@@ -84,8 +84,8 @@ func runsForGap(mu, half, deviation, alpha float64) int {
 	return int(max(fewestRuns, min(mostRuns, math.Ceil(need*need))))
 }
 
-// Strongest returns the target for which half of the claim needs the fewest runs. If this number is unknown, it
-// returns the target whose exact vectors move most.
+// Strongest returns the target that needs the fewest runs to refute half of the claim. If this number is
+// unknown, it returns the target whose exact vectors move most.
 func Strongest(ctx context.Context, targets []Target, o Options) (best Target, power Power, err error) {
 	for i, t := range targets {
 		p, err := t.Power(ctx, o)

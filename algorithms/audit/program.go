@@ -30,8 +30,8 @@ type Program struct {
 	// all releases.
 	Rows algorithms.Releases
 	// EachMoves bounds how far the exact vector of each release moves, in the L2 norm. If it is 0,
-	// the certificate bounds how far all releases move together. The noise determines the norm for
-	// this and how the moves add up.
+	// the certificate bounds how far all releases move together. In this case, the noise
+	// determines the norm and how the moves add up.
 	EachMoves float64
 }
 

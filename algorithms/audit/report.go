@@ -79,8 +79,8 @@ type Report struct {
 	Tightness *Tightness `json:"tightness,omitempty"`
 	// Move is the distance between the exact vectors on the two data sets, divided by the certified distance.
 	Move float64 `json:"move_to_certificate,omitempty"`
-	// Shift is the observed gap/sd of the scores under Gaussian noise. The score is the log-likelihood ratio in
-	// white-box runs and the projection on the known direction in black-box runs.
+	// Shift is the observed gap of the mean scores in standard deviations, for Gaussian noise. The score is the
+	// log-likelihood ratio in white-box runs and the projection on the known direction in black-box runs.
 	Shift *Shift `json:"shift,omitempty"`
 	// Values is the number of released values. OffGrid counts values that are not on the noise grid, and
 	// Repeated counts noise vectors that repeat.

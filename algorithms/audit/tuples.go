@@ -47,8 +47,8 @@ func (s TupleSide) alone(victim int) TupleSide {
 }
 
 // WorstTuples searches for two neighbours, and a start, for which the exact vectors of p differ most. The
-// neighbours differ in one record. A network starts as its plan says. If the record changes its class,
-// WorstTuples tries several distances from the other records.
+// neighbours differ in one record. A network starts at the start of its plan. For a network, WorstTuples
+// also tries several distances between the record that changes its class and the other records.
 func WorstTuples(ctx context.Context, p *pairs.Plan) (Target, error) {
 	s := p.Spec
 	var targets []Target

@@ -12,10 +12,10 @@ import (
 	"dyad/privacy"
 )
 
-// Worst searches for two neighbouring data sets, and for coins, that make the exact vectors of a plan differ
+// Worst searches for the two neighbouring data sets and the coins for which the exact vectors of a plan differ
 // most. The first candidate is the structured instance with the replaced record at the ends, in the middle and
-// at random places. Other candidates are the record that moves the gradient of a metric most at the start,
-// equal margins with a changing label for losses with kinks, and random data sets. Then Worst tries several
+// at random places. Other candidates are random data sets, the record that moves the gradient of a metric at
+// the start most and, for losses with kinks, equal margins with a changing label. Then Worst tries several
 // coins. It uses only the scale of the noise, so the result only chooses an attack and is not a bound.
 func Worst(ctx context.Context, a algorithms.Algorithm, p *algorithms.Plan, seed uint64) (Target, error) {
 	return worst(ctx, Target{Algorithm: a, Plan: p}, nil, seed)

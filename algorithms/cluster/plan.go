@@ -44,9 +44,9 @@ type Options struct {
 type Plan struct {
 	algorithms.Plan
 	Options Options
-	// Both are for one round. CountNoise is the standard deviation of the noise in the number of records of
-	// a cluster. CentreNoise is in units of the radius. It bounds the root mean square norm of the noise in
-	// a centre of n/k records.
+	// CountNoise is the standard deviation of the noise in the number of records of a cluster in one round.
+	// CentreNoise bounds the root mean square norm of the noise in a centre of n/k records in one round, in
+	// units of the radius.
 	CountNoise, CentreNoise float64
 	// Seeds, if not 0, is the number of centres in the first half of the rounds. It is larger than k, so that a few
 	// badly placed first centres matter less. Then k-means of the released centres reduces their number to k. Seeds

@@ -122,8 +122,8 @@ func New(o Options) (*Plan, error) {
 	return out, err
 }
 
-// Job returns the job on the records for algorithms.Execute. Result.Weights are the released numbers, which
-// Rows decodes.
+// Job returns the job with which algorithms.Execute carries out the plan on the records. Result.Weights are
+// the released numbers, which Rows decodes.
 func (c *Plan) Job(records *engine.Records) algorithms.Job {
 	return algorithms.Job{
 		Plan:      &c.Plan,

@@ -45,9 +45,9 @@ func (z Size) Tell(f *algorithms.Facts) {
 
 // Ranks holds the rank sum T of scores and the number of positives. T is the sum of sign(s - s') over all pairs
 // of a positive record with score s and a negative record with score s'. It equals (2 AUC - 1) n+ n-. For
-// persons the sum is over pairs of rows of different persons, weighted by their shares
-// (docs/theory.md#person-figures). The weight of all pairs depends on classes and shares alone. So among
-// candidates for the same records, the candidate with the largest T has the largest AUC.
+// persons, the sum is over pairs of rows of different persons, and each pair is weighted by the shares of its
+// two rows (docs/theory.md#person-figures). The total weight of the pairs depends on classes and shares alone.
+// So among candidates for the same records, the candidate with the largest T has the largest AUC.
 type Ranks struct {
 	Sum, Positives float64 // exact for records, nearest float64 for persons
 	// Floor is the largest integer that is at most T. Its sensitivity is the sensitivity of T, which is an

@@ -128,9 +128,9 @@ func (p *Plan) Messages(candidates, folds int) int {
 	return (candidates*(folds-1)+1)*each + candidates
 }
 
-// Choosing returns the guarantee of a training whose lambda was chosen as c. It composes the trainings and
-// answers of the cross-validation by basic composition. The choice of a method without privacy has no
-// guarantee.
+// Choosing returns the guarantee of a training that uses the lambda of the choice c. It composes the
+// trainings and answers of the cross-validation by basic composition. For a method without privacy,
+// the choice has no guarantee.
 func (p *Plan) Choosing(c Choice) privacy.Guarantee {
 	g := p.Guarantee
 	switch g.Kind {

@@ -96,8 +96,8 @@ func (p *Plan) NetworkName() string {
 	return p.model.Network.Name()
 }
 
-// Fits reports whether w can be a model of the plan, up to slack, a factor of at least 1. The norm of w must be
-// within the radius. For a network, every layer must be in its ball.
+// Fits reports whether w can be a model of the plan. The norm of w must be at most slack times the radius. For
+// a network, the norm of every layer must be at most slack times the radius of its ball. slack is at least 1.
 func (p *Plan) Fits(w []float64, slack float64) bool {
 	if len(w) != p.Parameters {
 		return false
@@ -149,8 +149,8 @@ func (p *Plan) usersFor(share float64) float64 {
 }
 
 // SmallestUsers returns the smallest number of users for which a network can be planned. With fewer users,
-// the noise of the mean of all messages exceeds the largest possible gradient. It returns 0 if there is no
-// such rule.
+// the noise of the mean of all messages exceeds the largest possible gradient. It returns 0 for linear
+// models and for methods that send no private direction.
 func (p *Plan) SmallestUsers() float64 { return p.usersFor(1) }
 
 // EnoughUsers returns the smallest number of users for which the plan of a network has no warning

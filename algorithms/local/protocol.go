@@ -100,8 +100,8 @@ type Protocol struct {
 	// For PrestigeParticipation 0 means that the sample gets Epsilon and the response gets the remaining budget
 	// (local.Direction.Participation).
 	ResponseShare float64 `json:"response_share"`
-	// Pairs is the number of pairs of candidate directions of private sampling (local.Direction). If it is 0, 1
-	// applies.
+	// Pairs is the number of pairs of opposite directions from which private sampling chooses
+	// (local.Direction). If it is 0, 1 applies.
 	Pairs int `json:"direction_pairs"`
 
 	// Threshold and ThresholdStep define the curriculum. A record is in the curriculum of epoch T if y (w.x +
@@ -110,8 +110,8 @@ type Protocol struct {
 	Threshold     float64 `json:"threshold"`
 	ThresholdStep float64 `json:"threshold_step"`
 
-	// Network makes the model a small network, whose score f(x) replaces w.x, also in the curriculum. If it is
-	// nil, the model is linear.
+	// Network makes the model a small network. Its score f(x) replaces w.x in the model and in the curriculum.
+	// If it is nil, the model is linear.
 	Network *Network `json:"network,omitempty"`
 }
 
@@ -122,8 +122,8 @@ const MaxEpochs = 1_000_000
 const maxUsers = 1 << 40
 
 // Plan is a validated protocol with its constants. It is immutable and public. Its guarantee is for one user
-// and all epochs together. The plan of Job has the events for the ledger, because users and not a session
-// draw the noise of messages.
+// and all epochs together. The events for the ledger are in the plan that Job makes, because users and not a
+// session draw the noise of messages.
 type Plan struct {
 	algorithms.Plan
 	Protocol

@@ -22,8 +22,8 @@ type Stated struct {
 const evaluationSeed = 1
 
 // Mean returns the mean loss of a metric on records with labels, and a description of this measure. matrix is
-// row-major. The contrastive loss is averaged over all pairs. The other losses are averaged over tuples that
-// are drawn from the order of the records.
+// row-major. The contrastive loss is averaged over all pairs. The other losses are averaged over random
+// tuples. The draw uses the positions of the records and not their values.
 func (l Stated) Mean(matrix []float64, r *engine.Records) (float64, string, error) {
 	factor, err := metrics.FactorMetric(matrix, r.Dim())
 	if err != nil {
@@ -98,9 +98,9 @@ func DataOf(r *engine.Records, order []int32, norm embedding.Norm, bound float64
 	return data, nil
 }
 
-// PublicBound returns a bound of the given norm of every encoded record. Their Euclidean norm is at most
-// 1, so their L1 norm is at most sqrt(d). With these bounds no record is scaled, and a model applies to
-// encoded records without scaling.
+// PublicBound returns a bound on the given norm of an encoded record. The Euclidean norm of every
+// encoded record is at most 1, so its L1 norm is at most sqrt(d). With these bounds no record is scaled,
+// and a model applies to encoded records without scaling.
 func PublicBound(norm embedding.Norm, features int) float64 {
 	if norm == embedding.L1 {
 		return math.Ceil(1e4*math.Sqrt(float64(features))+1) / 1e4

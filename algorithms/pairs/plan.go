@@ -136,9 +136,9 @@ func (p *Plan) certify() error {
 	return p.account(c, noise)
 }
 
-// KnownBatches returns the epsilon of full-batch accounting: the plan's noise would give it if the adversary
-// knew the batches and an individual had all its pairs in every batch. The epsilon is at the delta of the
-// budget. It returns 0 for plans without Poisson batches.
+// KnownBatches returns the epsilon of full-batch accounting, at the delta of the budget. The plan's noise
+// would give this epsilon if the adversary knew the batches and every batch held all pairs of an individual.
+// KnownBatches returns 0 for plans without Poisson batches.
 func (p *Plan) KnownBatches() float64 {
 	if p.Spec.Sampling != Poisson || p.Noise() == nil {
 		return 0

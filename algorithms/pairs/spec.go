@@ -116,9 +116,9 @@ type Spec struct {
 	Loss embedding.TermLoss
 
 	algorithms.Provenance
-	// Identity is the assumption of the guarantee about which ids belong to different individuals. If it is
-	// empty, any two different ids belong to different individuals. A person with two ids is protected as
-	// two individuals, each separately.
+	// Identity states which ids, by an assumption of the guarantee, belong to different individuals. If it
+	// is empty, any two different ids belong to different individuals. A person with two ids is protected
+	// as two individuals, each separately.
 	Identity string
 
 	Mode   algorithms.Mode
@@ -131,15 +131,15 @@ type Spec struct {
 	// 0 means all tuples of an epoch, because such a batch needs the least noise.
 	Batch  int
 	Epochs int // T_max, the number of epochs; 0 means 5
-	// Clip is the clipping norm h, entrywise; 0 means 1/2. The gradient of every term is clipped, or with
-	// embedding.InfoNCE the gradient of every cosine. With Moments, differences of records are clipped
-	// instead, and 0 means 0.3 Bound.
+	// Clip is the clipping norm h. It bounds an entrywise norm. 0 means 1/2. The gradient of every term
+	// is clipped. With embedding.InfoNCE, the gradient of every cosine is clipped instead. With Moments,
+	// the differences of records are clipped instead, and 0 means 0.3 Bound.
 	Clip float64
-	// StepSize is eta_0 of steps eta_0/sqrt(tau), where tau counts batches. If it is 0, 1 applies.
+	// StepSize is eta_0. The step size for batch tau = 1, 2, ... is eta_0/sqrt(tau). If StepSize is 0, eta_0 is 1.
 	StepSize float64
 
-	// Tuple is the number of individuals of a tuple, at least 2. Every epoch draws new disjoint tuples from the
-	// individuals' numbers and Seed, which is public. Each epoch leaves out Individuals mod Tuple individuals.
+	// Tuple is the number of individuals of a tuple, at least 2. Every epoch draws new disjoint tuples of the
+	// individuals 0 to Individuals-1 by the public Seed, and leaves out Individuals mod Tuple individuals.
 	Tuple int
 	Seed  uint64
 	// Network, if not nil, is trained instead of a matrix. Tuples then have at most embedding.BlockRows
@@ -169,8 +169,8 @@ type Spec struct {
 	// Shrink clips to min(h, g''(W)), where g'' is a bound of gradients at the public matrix W. The noise is
 	// smaller if W is small. Shrink is the sound form of DPP-S (docs/theory.md#pair-bounds).
 	Shrink bool
-	// PrintedSteps divides the step size by sqrt(tau) at every step, as [Li20] Algorithm 1 is printed. This
-	// gives eta_0/sqrt(tau!), about nine useful steps (docs/theory.md#pair-steps).
+	// PrintedSteps divides the step size by sqrt(tau) at every step tau, as [Li20] Algorithm 1 is printed.
+	// Step tau has size eta_0/sqrt(tau!), so about nine steps are useful (docs/theory.md#pair-steps).
 	PrintedSteps bool
 }
 

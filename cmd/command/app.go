@@ -228,8 +228,8 @@ func unwritten(v any, err error) error {
 	return err
 }
 
-// With holds what another Go program adds to the program dyad. Kinds add commands. The other fields extend
-// the commands train and plan. The zero value adds nothing.
+// With holds the additions of another Go program to the program dyad. Each kind in Kinds adds a command.
+// The other fields extend the commands train and plan. The zero value adds nothing.
 type With struct {
 	// Algorithms are additional algorithms that can be chosen by --algorithm, like those listed by "dyad lab
 	// algorithms". Every exported field of the struct that is a number, a string or a bool is an option. A field
@@ -242,8 +242,8 @@ type With struct {
 	// way as for algorithms. A kind that is also a Reader selects the part of a schema that it reads; other kinds read
 	// all features.
 	Kinds []algorithms.Kind
-	// Networks are additional networks for --model. In each of them, Kind (its name) and Build must be set. Build
-	// of the Kind "layers" builds all networks that a file describes.
+	// Networks are additional networks for --model. In each of them, Kind (its name) and Build must be set. If
+	// the Kind is "layers", Build builds all networks that a file describes.
 	Networks []lib.Network
 	// Trace, if not nil, is called at every stage of a run, so that a test can stop the program at a stage.
 	Trace func(stage string)

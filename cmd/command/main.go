@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Main runs the program dyad, extended by with, on the command line in os.Args and ends the process. The first
-// interrupt cancels the running command. The second interrupt kills the process.
+// Main runs the program dyad, with the additions in `with`, on the command line in os.Args. Main then ends the
+// process. The first interrupt cancels the running command. The second interrupt kills the process.
 func Main(with With) {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
 	signals = slices.DeleteFunc(signals, signal.Ignored) // signals ignored by the parent, as with nohup

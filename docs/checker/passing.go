@@ -46,11 +46,11 @@ func (p *Passing) Verdict() Verdict {
 // goroutines may call it at once.
 type Later func() Verdict
 
-// Later returns the verdict of p as a function. All text and the plan were written to p before.
+// Later returns a function that returns the verdict of p. Call this function only after p has all text and the plan.
 func (p *Passing) Later() Later { return sync.OnceValue(p.Verdict) }
 
-// Of returns the verdict on the file that was read, or on a text with a plan if no file was read. It does not check
-// public data, which make no claim.
+// Of returns the verdict on the file that was read. If no file was read, it returns the verdict on the given text
+// and plan. It checks nothing if the data are public, because there is no claim to check.
 func (l Later) Of(public bool, text func() ([]byte, error), plan json.RawMessage) Verdict {
 	switch {
 	case public:

@@ -27,8 +27,8 @@ type EmbeddedPairs struct {
 	Dim           int           // m
 	Form          PairForm
 	Of            engine.Scalar // phi; nil for Differences
-	// Coefficient and Size are used only if Form is Differences. Coefficient computes the c of the slope
-	// from its arguments alone. Size bounds |c| ||f - f'||.
+	// Coefficient and Size are used only if Form is Differences. Coefficient computes the factor c in
+	// the slope c (f - f') from its arguments alone. Size bounds |c| ||f - f'||.
 	Coefficient func(square float64, same bool) float64
 	Size        float64
 }
@@ -169,7 +169,7 @@ func (k *EmbeddedKernel) depth() int {
 	return row + col + 8
 }
 
-// EmbeddedSums computes the sums for bound labels and persons. It is used from one goroutine at a time.
+// EmbeddedSums computes sums for the labels and persons given to BindEmbedded. It is used from one goroutine at a time.
 type EmbeddedSums struct {
 	*EmbeddedKernel
 	rows, stripe int
@@ -246,9 +246,9 @@ func (e *EmbeddedSums) Close() {
 //
 //	V_i = a_i sum over rows j of other records of a_j (a_ij + b_ji),
 //
-// where a_i is the weight of row i (1 if each row is a record). a_ij is the slope of the loss of (f_i, f_j) in
-// f_i. b_ji is the slope of the loss of (f_j, f_i) in f_i, and is equal to a_ij. The rows of f are the
-// embeddings and have norms of at most Bounds.FeatureNorm. Every pair is computed once.
+// where row j belongs to another record. Row i has weight a_i (1 if each row is a record). a_ij is the slope
+// of the loss of (f_i, f_j) in f_i. The slope b_ji of the loss of (f_j, f_i) in f_i is equal to a_ij. The
+// rows of f are the embeddings and have norms of at most Bounds.FeatureNorm. Every pair is computed once.
 func (e *EmbeddedSums) Sum(ctx context.Context, v, f []float64) error {
 	n, m, stride := e.rows, e.Dim, kernels.GramStride(e.Dim)
 	if e.work == nil {

@@ -8,12 +8,12 @@ import (
 	"dyad/kernels"
 )
 
-// Plan returns the kernel for a problem. It supports an engine.ScoreLoss or engine.MetricLoss that is smooth or is
-// an engine.ScalarLoss. It also supports a loss that is neither an engine.ScoreLoss nor an engine.MetricLoss, if its
+// Plan returns the kernel for a problem. It supports an engine.ScoreLoss or engine.MetricLoss that is smooth or is an
+// engine.ScalarLoss. It also supports a loss that is neither an engine.ScoreLoss nor an engine.MetricLoss, if its
 // Constants have Smoothness +Inf, and computes it pair by pair. For all other losses and for query groups (see
-// engine.Grouped), the error wraps engine.ErrUnsupported. So does the error if Method cannot be used: NearLinear needs
-// an engine.AnalyticLoss whose expansion converges over the public range, and Sorted needs a slope that is piecewise
-// linear on the public range.
+// engine.Grouped), the error wraps engine.ErrUnsupported. The error also wraps engine.ErrUnsupported if Method cannot
+// be used: NearLinear needs an engine.AnalyticLoss whose expansion converges over the public range, and Sorted needs a
+// slope that is piecewise linear on the public range.
 func (b Backend) Plan(p engine.Problem) (engine.Kernel, error) {
 	if b.Method < Auto || b.Method > Sorted {
 		return nil, fmt.Errorf("cpu: Backend.Method is %d, want Auto, Direct, NearLinear or Sorted", b.Method)

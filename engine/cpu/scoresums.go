@@ -38,9 +38,9 @@ func BindScores(planned engine.Kernel, r *engine.Records) (*ScoreSums, error) {
 	return &ScoreSums{e}, e.classify(context.Background())
 }
 
-// ScoreSumsError returns a bound of sum_i |computed c_i - exact c_i| for a kernel as in BindScores. "Exact"
+// ScoreSumsError returns a bound of sum_i |computed c_i - exact c_i| for a kernel for BindScores. "Exact"
 // has the same meaning as at engine.QueryBounds.Sum. The proof for Bounds (roundoff.go) multiplies a bound
-// of this sum by the bound of the scores, so ScoreSumsError divides by it.
+// of this sum by the bound of the scores, so ScoreSumsError divides by the bound of the scores.
 func ScoreSumsError(planned engine.Kernel) float64 {
 	p := planned.Problem()
 	return planned.Bounds(engine.Query{Pairs: engine.AllPairs{N: p.N}}).Sum / p.Bounds.FeatureNorm * (1 + 0x1p-40)

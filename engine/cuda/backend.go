@@ -33,7 +33,7 @@ type Backend struct {
 	// is nil, this process computes alone. All members must plan the same problems, and get kernels of equal Method and
 	// QueryBounds.Make. Each must bind its own engine.Share of the records and call the same sums.
 	Team engine.Team
-	// Models are the time models for forecasts. If Models is nil, the models returned by fitted apply.
+	// Models are the time models for forecasts. If Models is nil, the result of the function fitted is used.
 	Models *Models
 }
 

@@ -70,7 +70,7 @@ func (m TimeModel) current(embedded map[string]string) bool {
 	return len(m.Programs) > 0
 }
 
-// Of returns the model of a method on a GPU. The second result is false if there is no such model.
+// Of returns the time model of the given method on the given GPU. The second result is false if there is none.
 func (all Models) Of(gpu, method string) (TimeModel, bool) {
 	for _, m := range all {
 		if m.GPU == gpu && m.Method == method {

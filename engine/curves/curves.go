@@ -30,7 +30,7 @@ const (
 type Axis struct {
 	Name string `json:"name"`
 	// X holds numbers in the units of the file (days from January 1, 1970 for dates), at equal distances. With LogX,
-	// the logarithms log(1 + x) have equal distances, and a straight line is linear in log(1 + x). X is nil for
+	// the logarithms log(1 + x) have equal distances, and "straight" means linear in log(1 + x). X is nil for
 	// categories.
 	X    []float64 `json:"x,omitempty"`
 	LogX bool      `json:"log1p,omitempty"`

@@ -31,9 +31,9 @@ func Load(name string, s *schema.Schema, o Options) (*Dataset, error) {
 	return d, nil
 }
 
-// LoadReader reads data from r like Load. name stands for the file in errors, and its folder is the folder of a
-// labels file. The peak memory is about twice the memory of the records. Data in formats that are not read
-// sequentially (Parquet, NPY, NPZ, IDX) are also held in memory.
+// LoadReader reads data from r like Load. Errors use name as the name of the file. A labels file is in the
+// folder of name unless Options.LabelsFile is set. The peak memory is about twice the memory of the records.
+// Data in formats that are not read sequentially (Parquet, NPY, NPZ, IDX) are also held in memory.
 func LoadReader(name string, r io.Reader, s *schema.Schema, o Options) (*Dataset, error) {
 	t, err := loadTable(name, r, s, o, nil)
 	if err != nil {

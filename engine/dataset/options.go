@@ -29,8 +29,8 @@ type Options struct {
 	KeepIDs bool
 	// Persons selects how a column with role person is treated.
 	Persons PersonMode
-	// AnyPersons changes KeepPersons for exact figures, which count rows and take the rows of a person together: any
-	// number of persons is accepted, all their rows count, and if a row has no person, records are not grouped.
+	// AnyPersons changes KeepPersons for exact figures, which count rows and take the rows of a person together. Any
+	// number of persons is accepted, and all their rows count. If a row has no person, records are not grouped.
 	AnyPersons bool
 	// IgnoreOthers drops named columns that the schema lacks, like ignore_others in the schema. It is for uses
 	// other than training, such as scoring.

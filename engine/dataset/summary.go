@@ -9,7 +9,7 @@ import (
 )
 
 // Summary describes a data set read with a schema. Everything except the names and ranges is computed from the
-// records and private like them.
+// records, so it is as private as the records.
 type Summary struct {
 	DataID   string `json:"data_id"`
 	Rows     int    `json:"rows"`

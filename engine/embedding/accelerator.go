@@ -96,8 +96,8 @@ type TermsProblem struct {
 // Sums of terms are exact except for one rounding at the end. TermRows is used from one goroutine at a time.
 //
 // A term of one record is J_i^T v_i without clipping. There may be any number of such terms, and a record may occur
-// in several of them. For such terms, Begin takes as clip an upper bound of the sum of ||J_i||_F ||v_i|| over all
-// terms, not a clipping norm. The error of Sum is at most SinglesError times this bound.
+// in several of them. For such terms, the argument of Begin is not a clipping norm. It is an upper bound of the sum
+// of ||J_i||_F ||v_i|| over all terms. The error of Sum is at most SinglesError times this bound.
 type TermRows interface {
 	// Room returns the largest number of terms of an Embed.
 	Room() int
@@ -118,8 +118,8 @@ type TermRows interface {
 // Proof (docs/theory.md#networks-on-a-gpu). An entry of J_i^T v_i takes m fused operations and at most one product. The
 // sum of a chunk of up to 256 records takes one more operation for each record. At the end, the sum of integers is
 // converted. Truncation changes an entry of a chunk by less than 2^-60 of the bound. A chunk in which every v_i is zero
-// adds nothing. All slices but the last have room for at least 256 records, so at most n/128 + 2 chunks have a nonzero
-// v_i. QED
+// adds nothing. All slices of a batch but the last have room for at least 256 records, so at most n/128 + 2 chunks have
+// a nonzero v_i. QED
 func SinglesError(net Network, n int) float64 {
 	_, m := net.Dims()
 	return engine.Gamma(m+singleChunk+4) + math.Sqrt(float64(Parameters(net)))*(float64(n)/(singleChunk/2)+2)*0x1p-60

@@ -176,9 +176,9 @@ func (b *Batch) Cosine(i, j int) float64 {
 	return kernels.Clamp(dot(b.Embedding(i), b.Embedding(j)), -1, 1)
 }
 
-// Length returns an upper bound of the norm of J_i^T f_j + J_j^T f_i, the gradient of f_i.f_j in theta, with the
-// computed f and J (docs/theory.md#networks). If i and j are exchanged, the bits are the same. Without factors the
-// bound is ||J_i|| + ||J_j||, because the norm of an embedding is at most 1, up to a rounding.
+// Length returns an upper bound of the norm of the gradient of f_i.f_j in theta. The gradient is J_i^T f_j + J_j^T
+// f_i with the computed f and J (docs/theory.md#networks). If i and j are exchanged, the bits are the same.
+// Without factors the bound is ||J_i|| + ||J_j||, because the norm of an embedding is at most 1, up to a rounding.
 func (b *Batch) Length(i, j int) float64 {
 	if !b.exact {
 		return (b.bounds[i] + b.bounds[j]) * (1 + 0x1p-40)
@@ -216,9 +216,9 @@ func (b *Batch) Pull(ctx context.Context, grad, v []float64) error {
 }
 
 // BatchError bounds the distance of the result of a Pull from the exact sum of J_i^T v'_i. The Pull has at most n
-// records, their norms are at most the argument norm, and theta is in the balls. The v'_i are any vectors with sum_i
+// records, the norm of each record is at most `norm`, and theta is in the balls. The v'_i are any vectors with sum_i
 // ||v'_i|| <= total and sum_i ||v_i - v'_i|| <= off. Without factors, sum_i ||J_i|| ||v'_i|| <= clip * total and sum_i
-// ||J_i|| ||v_i - v'_i|| <= clip * off must hold, too. A device works without factors; the bound holds for it, so
+// ||J_i|| ||v_i - v'_i|| <= clip * off must hold, too. A device works without factors. The bound holds there, too, so
 // plans do not depend on the device.
 //
 // Proof. ||J_i|| of an MLP is at most the Size of PullError times the steepest slope of the stage, 1/SmallestNorm. This

@@ -20,8 +20,8 @@ func NewGraph(g Graph) Network { return graphNetwork{g} }
 // Reach returns +Inf because no bound is proved.
 func (graphNetwork) Reach(float64) float64 { return math.Inf(1) }
 
-// PullError implements Network. The products of entries of J_i and v_i are added one after another. Their
-// absolute values form a vector of norm at most ||J_i||_F ||v_i||.
+// PullError implements Network. The products of entries of J_i and v_i are added one after another. For
+// record i, the sums of the absolute products form a vector of norm at most ||J_i||_F ||v_i||.
 func (g graphNetwork) PullError(float64) PullError {
 	_, m := g.Dims()
 	return PullError{Depth: BlockRows*m + 2, PerNorm: 1, Tiny: float64(Parameters(g)) * float64(BlockRows*m) * 0x1p-1000}

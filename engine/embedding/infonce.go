@@ -84,9 +84,9 @@ func NewSoftmax(data *Data, loss InfoNCE, model Model, workers int) (*Softmax, e
 	return newSoftmax(data, loss, model, workers, func() (*Batch, error) { return model.NewBatch(data.bound, data.x) })
 }
 
-// NewSoftmaxOn is NewSoftmax with a device, which computes the network and the sums. Softmax and coefficients are
-// computed on the CPU. Every gradient of a cosine is clipped by a bound of its length. It returns an error wrapping
-// engine.ErrUnsupported if the device does not compute the model. Close frees the memory of the device.
+// NewSoftmaxOn is NewSoftmax with a device, which computes the network and the sums. The CPU computes softmax and
+// coefficients. The factor that clips the gradient of a cosine uses a bound of its norm. It returns an error
+// wrapping engine.ErrUnsupported if the device does not compute the model. Close frees the memory of the device.
 func NewSoftmaxOn(on TermAccelerator, data *Data, loss InfoNCE, model Model, workers int) (*Softmax, error) {
 	return newSoftmax(data, loss, model, workers,
 		func() (*Batch, error) { return model.NewBatchOn(on, data.bound, data.x) })
@@ -112,16 +112,16 @@ func newSoftmax(data *Data, loss InfoNCE, model Model, workers int, made func() 
 // Len returns the number of parameters of the network.
 func (s *Softmax) Len() int { return Parameters(s.model.Network) }
 
-// Sum sets dst to a sum over the similar pairs among members, which are indices of pairs. The sum is
+// Sum sets dst to a sum over the similar pairs whose indices are in members. The sum is
 //
 //	sum over anchors i and candidates j of C_ij g_ij,   C_ij = w (exp(s_ij/t)/sum_k exp(s_ik/t) - [j is the positive of i]),
 //	g_ij = grad s_ij min(1, clip/||grad s_ij||),
 //
 // where w is 1/t, or 1/(2t) for NT-Xent. The score s_ij and the clipping factor of g_ij are functions of the two
-// records, theta and clip. So an added pair changes the sum by at most what privacy.SoftmaxSample certifies
-// (docs/theory.md#batch-softmax). SoftmaxError bounds the error of the summation. A pair with a record that is not
-// finite counts as dissimilar. theta must be in the balls of the layers. When ctx is done, Sum returns ctx.Err(). It
-// takes O(m^2 (dim + units + features)) operations and O(m) memory.
+// records, theta and clip. For this reason, adding one pair changes the sum by at most the bound that
+// privacy.SoftmaxSample certifies (docs/theory.md#batch-softmax). SoftmaxError bounds the error of the summation. A
+// pair with a record that is not finite counts as dissimilar. theta must be in the balls of the layers. When ctx is
+// done, Sum returns ctx.Err(). It takes O(m^2 (dim + units + features)) operations and O(m) memory.
 func (s *Softmax) Sum(ctx context.Context, dst, theta []float64, members []int32, clip float64) error {
 	clear(dst)
 	if err := s.embed(ctx, theta, members, clip); err != nil || s.pairs == 0 {

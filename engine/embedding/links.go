@@ -66,7 +66,7 @@ type TupleLoss interface {
 
 // PairBounds are proved properties of a PairLoss. All numbers are rounded up.
 type PairBounds struct {
-	// Slope is A: ||a|| <= A and ||b|| <= A for a = dl/df, b = dl/df'.
+	// Slope is A, a bound of the gradients a = dl/df and b = dl/df': ||a|| <= A and ||b|| <= A.
 	Slope float64
 	// Diameter, times the clipping norm of Jacobians, bounds how far a term can move when one of its records is
 	// replaced. Diameter is 4 Slope, or less for some losses with b = -a (docs/theory.md#networks).

@@ -151,11 +151,11 @@ func (n MLP) Reach(norm float64) float64 {
 // PullError implements Network.
 //
 // Proof. The gradient of layer l is the sum over the rows of delta_l in_l^T. The delta of the last layer is v,
-// and delta_l = D_l W_(l+1)^T delta_(l+1). The gradient is a sum of products of entries of v, W, D and in. Each
-// product is rounded at most as often as the sum of the depths of these products. A matrix of absolute values
-// has the same Frobenius norm. So the absolute values of the products of row i add up to a matrix of norm at
-// most ||v_i|| times the radii of the later layers times ||in_l||. The root sum of squares over the layers is
-// at most the sum over the layers. QED
+// and delta_l = D_l W_(l+1)^T delta_(l+1). The gradient is a sum of products of entries of v, W, D and in. The
+// number of roundings of each product is at most the sum of the depths of the matrix products. A matrix of
+// absolute values has the same Frobenius norm. So the absolute values of the products of row i add up to a
+// matrix of norm at most ||v_i|| times the radii of the later layers times ||in_l||. The root sum of squares
+// over the layers is at most the sum over the layers. QED
 func (n MLP) PullError(norm float64) PullError {
 	all, layers := n.inputs(norm), n.Layers()
 	e := PullError{Depth: kernels.AddRowsDepth(BlockRows) + 2}

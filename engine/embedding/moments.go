@@ -9,13 +9,13 @@ import (
 	"dyad/engine/cpu"
 )
 
-// Moments sums second moments of the clipped differences of pairs,
+// Moments sums the second moments of the clipped differences of pairs,
 //
 //	x~ x~^T,   x~ = clip(x_a - x_b),   where clip scales longer vectors to norm clip,
 //
-// over the similar and over the dissimilar pairs. Each pair is summed as one record: the difference of the two
-// records of the pair, labelled by whether the pair is similar. This record is a function of its two records
-// and the label alone, bit for bit.
+// once over the similar and once over the dissimilar pairs. Each pair is summed as one record. This record is
+// the difference of the two records of the pair, and its label states whether the pair is similar. It is a
+// function of its two records and the label alone, bit for bit.
 type Moments struct {
 	data    *Data
 	clip    float64

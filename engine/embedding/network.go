@@ -51,7 +51,7 @@ type Pass interface {
 
 // PullError holds public numbers about rounding in Pass.Pull. Pull computes J_i^T v_i as a sum of products,
 // whose absolute values add up to a vector of norm at most (Size + PerNorm ||J_i||) ||v_i||. Each product is
-// rounded at most Depth times, with its addition to a grad of zeros. Underflow adds at most Tiny per block.
+// rounded at most Depth times, including its addition to a zero grad. Underflow adds at most Tiny per block.
 type PullError struct {
 	Depth         int
 	Size, PerNorm float64

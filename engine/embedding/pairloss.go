@@ -90,8 +90,8 @@ func (l Bilinear) Name() string { return "bilinear-" + l.Of.Name() }
 // Definition returns the formula.
 func (l Bilinear) Definition() string { return l.Of.Text() + ", u = y y' f.f'" }
 
-// Bounds returns the bounds for A = q * reach * sup |phi'|, where q = b.LabelAbs^2. This A is a bound
-// because a = phi'(u) y y' f'.
+// Bounds returns the bounds for A = q * reach * sup |phi'|, where q = b.LabelAbs^2. The derivative of
+// the loss by f is a = phi'(u) y y' f', so ||a|| <= A.
 func (l Bilinear) Bounds(b engine.Bounds, reach float64, _ int) (PairBounds, error) {
 	k, err := slopesOn(l.scalar(b, reach))
 	return general(b.LabelAbs*b.LabelAbs*reach*k.Slope(), k.Origin), err
@@ -116,7 +116,7 @@ func (l Distance) Name() string { return "distance-" + l.Of.Name() }
 // Definition returns the formula.
 func (l Distance) Definition() string { return l.Of.Text() + ", u = y y' (1 - ||f - f'||^2)" }
 
-// Bounds returns the bounds for A = 4 q reach sup |phi'|, q = b.LabelAbs^2. Proof: a = -2 phi'(u) y y' (f - f').
+// Bounds returns the bounds for A = 4*q*reach * sup |phi'|, q = b.LabelAbs^2. Proof: a = -2 phi'(u) y y' (f - f').
 func (l Distance) Bounds(b engine.Bounds, reach float64, _ int) (PairBounds, error) {
 	k, err := slopesOn(l.scalar(b, reach))
 	return general(4*b.LabelAbs*b.LabelAbs*reach*k.Slope(), k.Origin), err

@@ -7,15 +7,15 @@ import (
 	"dyad/kernels"
 )
 
-// Shape is a network that only another program can compute. This program knows the sizes of the parts of the network's
-// weights from a model file that the other program wrote. A Shape cannot map records.
+// Shape is a network that only another program can compute. The other program wrote a model file. The file states
+// Parts, the sizes of the network's weights. A Shape cannot map records.
 type Shape struct {
 	Title   string
 	In, Out int
 	Parts   []Layer
 }
 
-// Validate returns an error if no model file can have weights of these parts.
+// Validate returns an error if a network with these Parts cannot be in a model file.
 func (f Shape) Validate() error {
 	size := 0
 	for _, l := range f.Parts {

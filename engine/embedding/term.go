@@ -36,7 +36,7 @@ func (p *TermPass) Give(g, norms []float64) {
 func (p *TermPass) Set(theta []float64) { p.pass.Set(theta) }
 
 // Embed sets the rows of f (rows x m) to f_theta of the rows of x (rows x d). It returns false if a row or its
-// Jacobian is not finite. In this case the records have no term, and f is undefined: it may hold values of
+// Jacobian is not finite. The term of the records then counts as 0, and f is undefined: f may hold values of
 // other records.
 func (p *TermPass) Embed(f, x []float64, rows int) bool {
 	p.pass.embed(f, p.norms, x, rows)

@@ -282,8 +282,8 @@ func (t *Tuples) slopes(s *tupleScratch, tuple []int32) bool {
 	return true
 }
 
-// Objective returns the mean loss over the tuples that members lists, one after the other. It is a diagnostic for
-// public data and is not private. It returns NaN on a device, and if a network is not finite for a record.
+// Objective returns the mean loss over tuples, whose individuals `members` lists tuple by tuple. It is a
+// diagnostic for public data and not private. It is NaN on a device or if a network is not finite for a record.
 func (t *Tuples) Objective(w []float64, members []int32) float64 {
 	if t.elsewhere != nil {
 		return math.NaN()

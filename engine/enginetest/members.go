@@ -11,7 +11,7 @@ import (
 )
 
 // Members returns the members of a team in this process, each for a separate goroutine. If the context of a
-// member is done, or if a member makes another call than the other members, the team ends.
+// member is done, or if two members make different calls, the team ends.
 func Members(size int) []engine.Team {
 	r := &room{size: size, over: make(chan struct{})}
 	members := make([]engine.Team, size)

@@ -47,12 +47,12 @@ type Options struct {
 	// If WithWorkers is nil, this check is skipped.
 	WithWorkers func(workers int) engine.Backend
 	// PerPair determines the limit of Roundoff / Pairs.Len in units of the Lipschitz constant, for 64 records
-	// or more. The limit is PerPair max(1, V/8), where V = 4 LabelAbs FeatureNorm Radius is the largest
-	// margin, and PerPair/3 max(1, Radius/8) for metric losses. The default is 6e-13. Larger bounds are
-	// useless.
+	// or more. For score losses, the limit is PerPair max(1, V/8), where V = 4 LabelAbs FeatureNorm Radius is
+	// the largest margin. For metric losses, it is PerPair/3 max(1, Radius/8). The default is 6e-13. Larger
+	// bounds are useless.
 	PerPair float64
-	// KinkError is the error of a margin divided by the largest margin, and of a slope divided by the
-	// largest slope. It is for losses that are not smooth and backends less precise than float64.
+	// KinkError is the error of margins, relative to the largest margin, and of slopes, relative to
+	// the largest slope. It is for losses that are not smooth and backends less precise than float64.
 	KinkError float64
 	// Unsupported is called for a problem for which the backend returns engine.ErrUnsupported. If Unsupported
 	// is nil, this error is a failure.

@@ -13,10 +13,10 @@ import (
 // TeamSizes are the numbers of members of RunTeams: one, a few, and more than there are chunks.
 var TeamSizes = []int{1, 2, 3, 7, 129}
 
-// RunTeams checks that the sums of a backend for teams of TeamSizes have the same bits as the sums of one
-// process. It checks moments, and gradients of p over all pairs. It also repeats each sum and checks the
-// result again. The shards of the records have different labels. The function `of` returns the backend of
-// a member of a team, and `of(nil)` is the backend of one process.
+// RunTeams checks a backend with a team of each size in TeamSizes. The sums must have the same bits as
+// the sums of one process. It checks moments, and gradients of p over all pairs. It also repeats each sum
+// and checks the result again. The shards of the records have different labels. The function `of` returns
+// the backend of a member of a team, and `of(nil)` is the backend of one process.
 func RunTeams(t T, of func(engine.Team) engine.Backend, p engine.Problem, r *engine.Records) {
 	t.Helper()
 	name := fmt.Sprintf("%s n=%d d=%d sparse=%v persons=%v groups=%d", p.Loss.Name(), p.N, p.D, r.IsSparse(),

@@ -16,8 +16,8 @@ const maxSQL = 800
 
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
-// SQL returns a SELECT that adds a score to the rows of a table, in one of the SQL formats. Columns have the
-// names of the file. If dyad predict refuses a row, its score is NULL.
+// SQL returns a SELECT that adds a score to the rows of a table, in one of the SQL formats. It uses the
+// column names of the file. If dyad predict refuses a row, the score of this row is NULL.
 func (f *Function) SQL(format, table string) ([]byte, error) {
 	d, ok := dialects[format]
 	if !ok {

@@ -74,8 +74,8 @@ func indefinite(definite bool) error {
 	return errIndefinite
 }
 
-// Refit sets dst to a stationary point of the objective without record i, searched from w. This is the exact
-// result that Change approximates.
+// Refit leaves out record i and sets dst to a stationary point of the remaining objective. The search starts
+// at w. Change approximates this exact result.
 func (o *Objective) Refit(ctx context.Context, dst, w []float64, i int) (err error) {
 	without, err := o.Without(i)
 	if err != nil {

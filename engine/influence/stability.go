@@ -121,8 +121,8 @@ type PL struct {
 
 // PolyakLojasiewicz evaluates the objective around its minimum w. The points are in random directions, at the
 // distances reach, reach/2, ..., reach/128 from w. rays is the number of directions, which depend on seed alone.
-// The result is an upper bound on mu and proves no lower bound. For a convex loss, L2 is a lower bound. If the
-// objective is smaller at a point than at w, w is not a minimum, and the function returns an error.
+// The result bounds mu (see PL) only from above. For a convex loss, L2 is a lower bound on mu. If the objective
+// is smaller at a point than at w, w is not a minimum, and the function returns an error.
 func (o *Objective) PolyakLojasiewicz(ctx context.Context, w []float64, reach float64, rays int,
 	seed uint64) (PL, error) {
 	const halvings = 8

@@ -70,8 +70,8 @@ type Checked struct {
 	Exact     float64 `json:"exact"`
 }
 
-// Study fits a model with a loss to records without noise and computes the effect of each record on the model. The
-// records r must have labels. Study evaluates n^2 losses of pairs, and the same number again for every checked record.
+// Study fits a model to the records r with the given loss, without noise. It computes the effect of each record on the
+// model. r must have labels. Study evaluates n^2 losses of pairs, and the same number again for every checked record.
 func Study(ctx context.Context, backend engine.Backend, loss engine.Loss, r *engine.Records,
 	o Options) (*Influences, error) {
 	f, err := fit(ctx, backend, loss, r, o)

@@ -45,7 +45,7 @@ type Own struct {
 	In int
 	// Out is the dimension of the output.
 	Out int
-	// Parts are the layers that a model file states for the weights, or nil for a new network.
+	// Parts are the layers that a model file lists for the weights. They are nil for a new network.
 	Parts []embedding.Layer
 	// Build makes a network that can also compute its Jacobian. If Build is nil, the Jacobian is unknown, and
 	// the network can map records only if it has a Spec.

@@ -66,9 +66,9 @@ func (e *Evaluation) Rank(scores, labels []float64, g Grouping, graded bool, top
 	return nil
 }
 
-// Classes adds the measures of the scores of r, which has two classes, with the DeLong interval if the records allow it.
-// All measures count rows, and the interval takes the rows of a person together. known reports whether r has the persons
-// of its rows, if rows are of persons; without them there is no interval.
+// Classes adds the measures of the scores of r, which has two classes, with the DeLong interval if the records allow
+// it. All measures count rows, and the interval takes the rows of a person together. The argument known is false if the
+// rows belong to persons but r does not group them by person. Then there is no interval.
 func (e *Evaluation) Classes(scores []float64, r *engine.Records, known bool, threshold, confidence float64) error {
 	labels := r.Labels()
 	auc, err := AUC(scores, labels)

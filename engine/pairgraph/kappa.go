@@ -24,9 +24,9 @@ const (
 // intransitive relationships, KappaBound returns kappa itself. The result is at most
 // MaxDegree. It takes O(V + E) operations.
 //
-// Proof of kappa <= kappa'. Let removing s split its component into k parts, Co_+ = k -
-// 1. Paths from s to t that visit s once stay in the part of t. The pairs from s to the
-// other parts are in none of these paths, so in G - P they lead to at least k - 1
+// Proof of kappa <= kappa'. If removing s splits its component into k parts, then Co_+ =
+// k - 1. Paths from s to t that visit s once stay in the part of t. The pairs from s to
+// the other parts are in none of these paths, so in G - P they lead to at least k - 1
 // components. Hence c_s <= (De(s) - |P|) - (k - 1). QED
 //
 // Intransitive relationships: c_s = De(s) - k(s) in G. If the pair (s, t) is removed, s
@@ -71,10 +71,10 @@ var ErrTooLarge = errors.New("pairgraph: the graph is too large for the exact ka
 //
 //	max over s != t of |P_st| + min(c_s, c_t),
 //
-// where P_st is a largest set of edge-disjoint paths, and c_s is the number of pairs at s
-// beyond the pairs that keep s connected in G - P_st. If there are several largest sets,
-// the paper does not specify one. Kappa searches all of them and uses the set with the
-// largest value. It returns an error wrapping ErrTooLarge if there are more than
+// where P_st is a largest set of edge-disjoint paths. c_s is the largest number of pairs
+// at s that G - P_st can lose while s stays connected to the same individuals. The paper
+// does not choose among several largest sets. Kappa searches all and uses the one with
+// the largest value. It returns an error wrapping ErrTooLarge if there are more than
 // MaxExactPairs pairs or the search takes too many steps. KappaBound has no such limit.
 func (g *Graph) Kappa() (int, error) {
 	if len(g.pairs) > MaxExactPairs {

@@ -16,8 +16,8 @@ import (
 	"gorgonia.org/tensor"
 )
 
-// ToRecords copies an n x d matrix x and n labels y, both of type float64, and
-// enforces b as engine.NewRecords does. It fails on shape, type or bounds only.
+// ToRecords copies an n x d matrix x and n labels y, both of type float64, and enforces b
+// as engine.NewRecords does. It refuses only wrong shapes, types and bounds.
 func ToRecords(x, y *tensor.Dense, b engine.Bounds) (*engine.Records, error) {
 	switch {
 	case x == nil || y == nil:
@@ -53,8 +53,8 @@ func ToRecords(x, y *tensor.Dense, b engine.Bounds) (*engine.Records, error) {
 	return engine.AdoptRecords(features, labels, d, b)
 }
 
-// FromRecords returns copies of the features (n x d, dense) and of the labels (n),
-// after the bounds were enforced.
+// FromRecords returns copies of the features (n x d, dense) and of the labels (n). The
+// copied values are within the bounds of r, which r enforces.
 func FromRecords(r *engine.Records) (x, y *tensor.Dense) {
 	n, d := r.Len(), r.Dim()
 	flat := make([]float64, n*d)

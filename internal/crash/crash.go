@@ -254,7 +254,7 @@ func (c *Child) Paused(t testing.TB) {
 	}
 }
 
-// While waits until the child has reached its stage, calls do, and then lets the child run to its end.
+// While waits until the child has reached its stage, calls the function do, and then lets the child run to its end.
 func (c *Child) While(t testing.TB, do func()) Ended {
 	t.Helper()
 	c.Paused(t)

@@ -38,8 +38,8 @@ type Plan struct {
 	Neighbours int    `yaml:"neighbours"`
 	Data       []Data `yaml:"data"`
 	// Measure is the name of the result of a run. If Measure is "", the result is AUC or, for metrics, the
-	// accuracy of nearest neighbours. The function measures returns the other names. Their results are computed
-	// from a loss whose L2 term has the weight ObjectiveL2 or, for regret, the weight of the algorithm.
+	// accuracy of nearest neighbours. The other names come from measures(). Their results are computed from a
+	// loss whose L2 term has the weight ObjectiveL2 or, for regret, the weight of the algorithm.
 	Measure     string    `yaml:"measure"`
 	ObjectiveL2 float64   `yaml:"objective_l2"`
 	Epsilon     []float64 `yaml:"epsilon"`
@@ -163,7 +163,7 @@ func Parse(name, dir string, text []byte) (*Plan, error) {
 	return p, nil
 }
 
-// New checks a plan that was made in Go. Tables show the name in their headers. All errors are input errors.
+// New checks the plan p, which was made in Go. Tables show name in their headers. All errors are input errors.
 func New(name string, p Plan) (*Plan, error) {
 	text, err := json.Marshal(p) // exported fields: all but the records
 	if err != nil {

@@ -20,10 +20,10 @@ type Regret struct {
 	played           [][]float64 // the model of each update: the start, then the releases
 }
 
-// RegretReport holds the regrets, measured after the last update. Update b was made at the model w_(b-1). t is
-// one of the N records of all updates, and b is its update. L_t is the mean loss of the pairs of record t with
-// all earlier records, and L is the mean loss of all pairs of the stream. Both include the term alpha/2
-// ||w||^2. The regrets are
+// RegretReport holds the regrets, measured after the last update. Update b was made at the model w_(b-1). The
+// index t runs over the N records of all updates, and b is the update that contains record t. L_t is the mean
+// loss of the pairs of record t with all earlier records, and L is the mean loss of all pairs of the stream.
+// Both include the term alpha/2 ||w||^2. The regrets are
 //
 //	Regret      = sum_t L_t(w_(b-1)) - min_C sum_t L_t        ([Huai20] equation 4),
 //	Generalised = sum_t L(w_(b-1)) - N min_C L                ([Huai20] equation 5),

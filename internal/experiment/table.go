@@ -70,7 +70,7 @@ func (p *Plan) columns() []string {
 	return names
 }
 
-// Unit names what a run measures: Plan.Measure if it is set, else accuracy for the task metric and AUC otherwise.
+// Unit names what a run measures: Plan.Measure if it is set, else accuracy if the task is metric, else AUC.
 func (p *Plan) Unit() string {
 	if p.Measure == "" && p.Task == taskMetric {
 		return "accuracy"

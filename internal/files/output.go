@@ -87,9 +87,9 @@ const (
 )
 
 // ReadJSON reads the one JSON value of a file into v. It stops at the first byte that cannot begin a value, at
-// the end of the first value and at the limit. So a device or a data file that the user names by mistake does
-// not fill the memory. ReadJSON also writes all bytes that it reads to each writer in copies. If it reads to
-// the end of the file, each writer gets the whole file.
+// the end of the first value and after `limit` bytes. So a device or a data file that the user names by
+// mistake does not fill the memory. ReadJSON also writes all bytes that it reads to each writer in copies. If
+// it reads to the end of the file, each writer gets the whole file.
 func ReadJSON(path string, limit int64, v any, copies ...io.Writer) error {
 	f, err := os.Open(path)
 	if err != nil {

@@ -32,7 +32,7 @@ func Sealed(v any) ([]byte, error) {
 // stored does not depend on its numbers.
 const reportBytes = 2 << 20
 
-// SealedReport returns Sealed of a report and the size that is reserved for it.
+// SealedReport seals the report v as Sealed does. It also returns the size that is reserved for the report.
 func SealedReport(v any) ([]byte, int, error) {
 	text, err := Sealed(v)
 	return text, max(len(text), reportBytes), err
@@ -75,8 +75,8 @@ func (s *Seal) Write(text []byte) (int, error) {
 }
 
 // Intact reports whether the text is unchanged since it was sealed. It must be called only once, after the whole
-// text was written. A text without a seal counts as intact, unless the argument needed is true. If a single byte
-// of a sealed text was changed, the end of the text still looks like a seal, so Intact finds the change.
+// text was written. A text without a seal counts as intact, unless `needed` is true. If a single byte of a
+// sealed text was changed, the end of the text still looks like a seal, so Intact finds the change.
 func (s *Seal) Intact(needed bool) bool {
 	if !s.Present() {
 		return !needed

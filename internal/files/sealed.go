@@ -20,8 +20,8 @@ func Damaged(err error) error {
 // ErrChanged is the error of a check whose file does not match its seal.
 var ErrChanged = errors.New("was changed after it was written: its checksum does not match; use the unchanged file")
 
-// ReadChecked decodes a file of this program into the value that into points to, and copies its text to text.
-// Then it calls check with the seal of the file. Errors name the file and are marked as input errors.
+// ReadChecked decodes a file of this program into the value at the pointer `into`, and copies its text to
+// `text`. Then it calls check with the seal of the file. Errors name the file and are marked as input errors.
 func ReadChecked(path, what string, into any, text io.Writer, check func(*Seal) error) error {
 	var missing *fs.PathError
 	seal := NewSeal()

@@ -216,9 +216,9 @@ func (l Log) publish(f *durable.File, out *Output, run string, book *ledger.Ledg
 	return f.Name(), &ElsewhereError{f.Name(), run, fmt.Errorf("cannot write %s (%w)", out.Asked, why)}
 }
 
-// Rename renames f from its private name to the name in out. If a file with that name exists and must not
-// be replaced, f gets a name that contains the name of the run, and the error is an *ElsewhereError, or
-// nil if out.Spare is true. If the returned name is "", f still has its private name.
+// Rename changes the name of f from its private name to out.Path. If a file with that name exists and
+// must not be replaced, f gets a name that contains the name of the run, and the error is an
+// *ElsewhereError, or nil if out.Spare is true. If the returned name is "", f still has its private name.
 func (l Log) Rename(f *durable.File, out *Output, run string) (name string, err error) {
 	run = cmp.Or(run, strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f.Name()), durable.TempPrefix), keptSuffix))
 	mode, err := durable.SharedMode(filepath.Dir(out.Path))

@@ -11,7 +11,7 @@ import (
 )
 
 // Ranges returns an error if a number in a struct is outside the interval in the tag of its field, such as
-// within:"[0,1)". In the error, the tag "called" or else the name of the field names the number.
+// within:"[0,1)". The error calls the number by the tag "called" or else by the name of the field.
 func Ranges(options any) error {
 	v := reflect.ValueOf(options)
 	for i := range v.NumField() {

@@ -99,7 +99,7 @@ func Check[T any](_ T, err error) func(t testing.TB, what ...any) {
 	}
 }
 
-// Contain reports every want that is not in text, and the test continues.
+// Contain reports an error for each of the wants that text does not contain. The test continues.
 func Contain(t testing.TB, text string, wants ...string) {
 	for _, want := range wants {
 		if !strings.Contains(text, want) {

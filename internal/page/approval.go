@@ -57,8 +57,8 @@ func (t Texts) Of(key string, values ...string) string {
 	return text
 }
 
-// Release returns the name of a release and the language of this name. If the texts do not contain the name,
-// Release returns the given name and the language "en".
+// Release returns the text for the given name of a release, and the language of this text. If t has no such
+// text, Release returns the given name and the language "en".
 func (t Texts) Release(name string) (text, language string) {
 	base := strings.TrimRight(name, " 0123456789")
 	if text = t.Of("release " + base); text != "" {
@@ -101,9 +101,9 @@ type Approval struct {
 	Derivations []template.HTML // made by Cited
 	Assumptions []string
 	Theorems    []Theorem
-	// Plan and Schema are digests of the plan and its schema. They show whether a run has the plan of the page.
-	// Figures is the digest of the plan of an evaluation, or "" if there is no evaluation. Record is the hash of the
-	// plan's record, which the model contains.
+	// Plan and Schema are digests of the plan and its schema. They show whether a run has the plan that this page
+	// states. Figures is the digest of the plan of an evaluation, or "" if there is no evaluation. Record is the
+	// hash of the plan's record, which the model contains.
 	Plan, Record, Schema, Figures string
 	Version                       string
 }

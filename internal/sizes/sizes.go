@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Cell holds the sizes of one test: the number D of features or coordinates, the number N of records, and the
-// place Unit of the tested record.
+// Cell holds the sizes of one test. D is the number of features or coordinates, N is the number of records,
+// and Unit is the place of the tested record.
 type Cell struct{ D, N, Unit int }
 
 func (c Cell) String() string { return fmt.Sprintf("d=%d,n=%d,unit=%d", c.D, c.N, c.Unit) }

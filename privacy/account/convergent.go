@@ -2,10 +2,10 @@ package account
 
 import "math"
 
-// ConvergentSensitivity returns a value mu sigma, rounded up, for which the last value of a secret state is mu-GDP after
-// noisy contractive updates [Bok, Su and Altschuler 2024, Theorems 3.3 and 3.4;
-// docs/theory.md#hidden-iterates]. The argument steps is the number of updates. The updates are u_t =
-// F(u_{t-1}) + N(0, sigma^2 I) from a public start. The maps F and F' of two neighbouring data sets satisfy
+// ConvergentSensitivity returns the product mu sigma, rounded up. The last value of a secret state is mu-GDP, with this
+// mu, after noisy contractive updates [Bok, Su and Altschuler 2024, Theorems 3.3 and 3.4;
+// docs/theory.md#hidden-iterates]. The argument steps is the number of updates. The updates are u_t = F(u_{t-1}) + N(0,
+// sigma^2 I) from a public start. The maps F and F' of two neighbouring data sets satisfy
 //
 //	||F(u) - F'(v)|| <= contraction min(||u - v||, diameter) + gap.
 //

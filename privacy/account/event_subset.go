@@ -6,11 +6,11 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// WithoutReplacementEvent is a release with Gaussian or Laplace noise about a batch, which consists of Batch
-// of the Records records. The field Event describes the release without the sampling. The batch is uniform
-// over all subsets of this size, and independent of everything else and of other releases. The batch stays
-// secret. The query moves by at most the sensitivity of Event when one record of the batch is replaced. The
-// relation is ReplaceOne, and Records is public.
+// WithoutReplacementEvent is a release of a query on a batch, with Gaussian or Laplace noise. Batch is the
+// number of records in the batch, and Records is the number of all records. The field Event describes the
+// release without the sampling. The batch is uniform over all subsets of this size, and independent of
+// everything else and of other releases. The batch stays secret. The query moves by at most the sensitivity
+// of Event when one record of the batch is replaced. The relation is ReplaceOne, and Records is public.
 //
 // Let f be the noise density in one dimension, m = sensitivity/scale and gamma = Batch/Records. The
 // hockey-stick divergence of every order exp(epsilon) >= 1 between neighbouring data sets is at most the

@@ -44,7 +44,7 @@ func (d *Document) Replace(text []byte, beforeRename func() error) error {
 }
 
 // Alone returns an error if the file has more than one name (hard links), or is not a regular file. Replace
-// would leave the older text under the other names.
+// gives the new text to one name only, so the other names would keep the older text.
 func (d *Document) Alone() error {
 	info, err := os.Lstat(d.name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -22,7 +22,7 @@ import (
 var (
 	// ErrBudget is wrapped by the error for a charge that would exceed a cap set by the user.
 	ErrBudget = errors.New("ledger: budget exceeded")
-	// ErrUnavailable is wrapped by the error if the ledger cannot be locked, read or written.
+	// ErrUnavailable means that the ledger cannot be locked, read or written. Returned errors wrap it.
 	ErrUnavailable = errors.New("ledger: the ledger is unavailable")
 )
 

@@ -46,11 +46,11 @@ type Kept struct {
 }
 
 // Release finishes a run as Finish does with StatusReleased, and also records what was released. The result
-// that k identifies must be stored durably and privately before the call, because it may leave the program
-// only if the ledger has this line. After an error that wraps ErrUnacknowledged, the ledger may have the
-// line. Call Released to find out whether it does.
+// that k identifies must be stored durably and privately before the call, because the result may leave the
+// program only if the ledger has this line. After an error that wraps ErrUnacknowledged, the ledger may
+// have the line. Call Released to find out whether it does.
 //
-// Release refuses a call without a digest and writes no line, because a full disk, a closed pipe or a kill
+// Without a digest, Release returns an error and writes no line. A full disk, a closed pipe or a kill
 // would lose a result that is not stored. Lines without a digest from earlier versions are still read.
 func (l *Ledger) Release(run string, k Kept) error { return l.finish(run, StatusReleased, k) }
 

@@ -9,9 +9,9 @@ import (
 
 // Room returns the cap of a data id, if there is a cap, and the largest epsilon that one more run with
 // Gaussian noise can have under this cap. This epsilon is for the delta of the cap and is rounded down to a
-// thousandth. It is 0 if there is no total or no budget left. The epsilon is for one run. It does not limit
-// the sum of the epsilons of several runs, because the total composes the runs and does not add their
-// epsilons.
+// thousandth. It is 0 if no total of the runs can be computed, or if no budget is left. The epsilon is for
+// one run. It does not limit the sum of the epsilons of several runs, because the total composes the runs
+// and does not add their epsilons.
 func (l *Ledger) Room(dataID string) (epsilon float64, limit privacy.Budget, capped bool, err error) {
 	st, err := l.load()
 	if err != nil {

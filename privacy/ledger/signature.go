@@ -150,8 +150,8 @@ func budgetIn(guarantee string) (epsilon, delta string) {
 }
 
 // About returns an error wrapping ErrSignature if the facts that a file states about itself differ from the
-// statement. This is possible even if the signature is valid, because the signed file can state other facts
-// than the ledger charged.
+// statement. They can differ even if the signature is valid, because the file can state facts that differ
+// from the charge in the ledger.
 func (s Statement) About(run, dataID, unit, guarantee, plan string) error {
 	epsilon, delta := budgetIn(guarantee)
 	for _, f := range []struct{ what, signed, file string }{

@@ -25,7 +25,7 @@ type Limits struct {
 	// Epochs and Pairs limit the work for a protocol: its number of epochs, and its number of pairs of random
 	// directions. The value 0 means DefaultEpochs or DefaultPairs.
 	Epochs, Pairs int
-	// PublicFeatures reports whether the features may be sent in clear, which prestige-label needs.
+	// PublicFeatures reports whether the features may be sent without noise. Method prestige-label requires this.
 	PublicFeatures bool
 }
 
@@ -43,8 +43,8 @@ type Client struct {
 	User   string // the id of the user, 1 to 128 bytes
 	Memory *Memory
 	Limits Limits
-	// Beat is a time interval. A new message is sent at a multiple of Beat after the state arrived. If it is 0,
-	// DefaultBeat applies.
+	// Beat is a time interval. The client sends a new message when a whole number of Beats has passed since the
+	// state arrived. If Beat is 0, DefaultBeat applies.
 	Beat time.Duration
 	// Trace, if not nil, is called with the name of each stage when the stage is done: "planned", "message
 	// remembered", "message sent". Tests use it to stop a client at a stage.

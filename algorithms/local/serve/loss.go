@@ -13,8 +13,8 @@ import (
 const (
 	maxFormula = 1000 // bytes of a formula, and of each name
 	maxParams  = 100
-	// MaxOperations is the largest size of the slope of a formula. With this bound a plan takes about a second
-	// at worst. The slopes of all losses of the library have at most 40 operations and take a millisecond.
+	// MaxOperations is the largest number of operations in a formula's slope. With it, a plan takes about a
+	// second at most. The slopes of all library losses have at most 40 operations and take a millisecond.
 	MaxOperations = 128
 )
 

@@ -9,9 +9,8 @@ import (
 // maxPrinted is the largest number of bytes of untrusted text in a message.
 const maxPrinted = 300
 
-// Printable makes untrusted text safe for a terminal. It returns one line of ASCII of bounded length, with all
-// other characters as escapes of Go. So the text can neither move the cursor nor look like a line of this
-// program.
+// Printable makes untrusted text safe for a terminal. It returns one line of ASCII of bounded length. All
+// other characters become Go escapes. So the text cannot move the cursor or look like a line of this program.
 func Printable(text string) string {
 	cut := ""
 	if len(text) > maxPrinted {

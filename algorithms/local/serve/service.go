@@ -63,8 +63,8 @@ type pending struct {
 const maxGroup = 256
 
 // Open starts a service whose log is in dir. It creates or replays the log. The protocol must privatise every message.
-// Of users whose ids look alike (dataset.IDKey), messages are accepted only under the first id, because the ids may
-// belong to one person, unless `alike` is dataset.AllowLookAlikes.
+// If the ids of users look alike (dataset.IDKey), the ids may belong to one person. Then the service accepts messages
+// only under the first of these ids. It accepts all of them if `alike` is dataset.AllowLookAlikes.
 func Open(dir string, plan *local.Plan, alike dataset.LookAlikes) (*Service, error) {
 	switch plan.Method {
 	case local.Prestige, local.PrestigeParticipation, local.PrestigeLabel, local.DJW:

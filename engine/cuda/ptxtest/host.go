@@ -181,8 +181,8 @@ func (h *Host) known(program string, copy int) (file string, err error) {
 	return file, os.WriteFile(file, []byte(text.String()), 0o600)
 }
 
-// Executor compiles the kernels, without sanitizers, into the file library, for the simulated libcuda of
-// bench/gpu/sim. The argument header is the folder of the header file of this libcuda.
+// Executor compiles the kernels, without sanitizers, for the simulated libcuda of bench/gpu/sim. library
+// is the name of the output file. header is the folder with the header file of this libcuda.
 func (h *Host) Executor(header, library string) error {
 	args := []string{"-std=c++17", "-O2", "-mfma", "-ffp-contract=off", "-w", "-fPIC", "-shared", "-pthread",
 		"-I" + header, "-o", library, filepath.Join(h.dir, "executor.cc")}

@@ -130,8 +130,8 @@ type Block struct {
 	Phase   int32  // number of the current phase between barriers, from 1
 }
 
-// Word holds the phases of the last write and of the last read of a word of shared memory, and the threads that
-// wrote and read. The reader is Many if several threads read.
+// Word describes the last write and the last read of a word of shared memory. Written and Read are their
+// phases, and Writer and Reader are their threads. Reader is Many if several threads read.
 type Word struct{ Written, Read, Writer, Reader int32 }
 
 // Many stands for several threads.

@@ -13,7 +13,7 @@ import (
 	"dyad/kernels"
 )
 
-// WithLogistic puts phi'(u) = -1/(1 + e^u) at the markers.
+// WithLogistic replaces each marker //@PHI in the text ptx by code that computes phi'(u) = -1/(1 + e^u).
 func WithLogistic(ptx string) string {
 	return regexp.MustCompile(`//@PHI (\S+) (\S+);`).ReplaceAllString(ptx, `{
 	.reg .f32 %phi<3>;
@@ -88,8 +88,8 @@ type Tiles struct {
 	Most      int    // features that a test takes; 0 means any number
 	Grid      float64
 	Tolerance float64
-	// Products and Others limit the instructions of a lane for a pair above the diagonal at 64 features. Products
-	// are fused operations and products of matrices. Others exclude moves and the two special functions.
+	// Products and Others limit a lane's instructions for a pair above the diagonal with 64 features. Products
+	// counts fused operations and matrix products. Others excludes moves and the two special functions.
 	Products, Others float64
 
 	parsed *Module
@@ -104,8 +104,8 @@ func (f *Tiles) kit(t *testing.T) *Kit {
 	return &Kit{T: t, Module: f.parsed}
 }
 
-// Sums runs the tiles of one span of columns and the first blocks of rows. It returns the
-// sums of c_ij x_j (z, in units of 2^-32) and of c_ij (in units of Grid).
+// Sums runs the tiles of one span of columns and the first `blocks` blocks of rows. z has
+// the sums of c_ij x_j in units of 2^-32. sums has those of c_ij in units of Grid.
 func (f *Tiles) Sums(t *testing.T, m *Records, blocks, span int) (z, sums []int64) {
 	t.Helper()
 	f.project(t, m)
@@ -146,7 +146,7 @@ func (f *Tiles) run(k *Kit, m *Records, blocks, span int) (z, sums []int64, err 
 	return z, sums, err
 }
 
-// Same returns a function for Broken. It reports whether a program computes exactly z and sums.
+// Same returns a function for Broken. The function reports whether a program computes exactly z and sums.
 func (f *Tiles) Same(m *Records, blocks int, z, sums []int64) func(k *Kit) (bool, error) {
 	return func(k *Kit) (bool, error) {
 		gotZ, got, err := f.run(k, m, blocks, 0)
@@ -217,8 +217,8 @@ func CheckSums(t *testing.T, tiles []*Tiles) {
 	}
 }
 
-// CheckOwnOnly checks that c_ij depends only on records i and j and their order, not on the rest of the tile or
-// on places in the tile. The integer sums of c_ij must equal the sums of the same pairs, each computed alone.
+// CheckOwnOnly checks that c_ij depends only on records i and j and their order, not on other records or places
+// in the tile. The integers of pairs that are computed alone must add up to the sums of the tile.
 func CheckOwnOnly(t *testing.T, tiles []*Tiles) {
 	sizes.NotShort(t, "slow")
 	for _, f := range tiles {
@@ -253,8 +253,8 @@ func CheckOwnOnly(t *testing.T, tiles []*Tiles) {
 	}
 }
 
-// CheckPartials changes record k. Partial sums without k must keep their bits. These are
-// the products of rows and spans, and all coefficients.
+// CheckPartials changes record k. The partial sums that do not contain record k must keep
+// their bits: the products of rows and spans, and the sums of coefficients.
 func CheckPartials(t *testing.T, tiles []*Tiles) {
 	sizes.NotShort(t, "slow")
 	for _, f := range tiles {

@@ -17,8 +17,8 @@ type Cutter struct {
 	rest []byte  // bytes that were read and not yet returned
 }
 
-// Next returns the next whole rows and the number of lines before these rows. The rows are stored in the memory
-// of text. end is nil if more rows follow, otherwise io.EOF or a read error.
+// Next returns the next whole rows and the number of lines before these rows. The rows may be in the memory of
+// the argument `text`. end is nil if more rows follow, otherwise io.EOF or a read error.
 func (k *Cutter) Next(text []byte) (rows []byte, line int, end error) {
 	buffer := append(text[:0], k.rest...)
 	for size := chunkBytes; ; size *= 2 {

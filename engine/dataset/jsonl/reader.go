@@ -19,7 +19,7 @@ type Reader struct {
 func NewReader(src *source.Lines) *Reader { return &Reader{src: src} }
 
 // Each processes every line that is not empty. For a line, it calls add for each key in order, and then it
-// calls end. nested reports whether the value is an object or a list.
+// calls end. The argument nested of add reports whether the value is an object or a list.
 func (r *Reader) Each(add func(key, value []byte, nested bool) error, end func() error) error {
 	return source.Each(r.src.Next, func(line []byte) error {
 		if line = bytes.TrimSpace(line); len(line) == 0 {

@@ -99,9 +99,9 @@ func Native[T string | []byte](text T) T {
 	return text
 }
 
-// OtherNotation returns the rule that the given text breaks in a column of plain numbers. If the text is a number in
-// another notation, the rule names the keys of the schema that declare this notation. Without these names, a user
-// might list the number as a missing value and lose it.
+// OtherNotation returns the rule that explains why a column of plain numbers cannot contain the given text. If the
+// text is a number in another notation, the rule names the keys of the schema that declare this notation. Without
+// these names, a user might list the number as a missing value and lose it.
 func OtherNotation(field []byte) string {
 	v, style, point := Reading(PointForm, field)
 	w, _, comma := Reading(CommaForm, field)

@@ -7,13 +7,13 @@ import (
 	"strconv"
 )
 
-// Set finds which of a list of public values a field holds. Values match by their text. Plain decimal numbers
-// also match by value, so that "2" matches "2.0". If two values of the list are the same number ("07" and "7"),
-// all values of the list match by text only.
+// Set holds a list of public values and finds the value that a field holds. Values match by their text. Plain
+// decimal numbers also match by value, so that "2" matches "2.0". If two values of the list are the same number
+// ("07" and "7"), all values of the list match by text only.
 type Set struct {
 	Text    map[string]int
 	Numbers []float64 // NaN for a value that is not a plain decimal number; nil if values match by text only
-	// Numeric is true if FindNumber finds the value of a short number (see ShortNumber) whenever Find does.
+	// Numeric is true if FindNumber finds every short number (see ShortNumber) that Find finds.
 	Numeric bool
 }
 
@@ -156,7 +156,7 @@ func ShortNumber(b []byte) (f float64, ok bool) {
 	return f, true
 }
 
-// AllNumbers reports whether all values are plain decimal numbers and also match by their numbers.
+// AllNumbers reports whether all values are plain decimal numbers that match by number, not only by text.
 func (s *Set) AllNumbers() bool {
 	return len(s.Numbers) > 0 && !slices.ContainsFunc(s.Numbers, math.IsNaN)
 }

@@ -89,14 +89,14 @@ func (a Answer) Check(name string) error {
 	return fmt.Errorf("dataset: answers: %w%s", errors.Join(v.problems...), hint)
 }
 
-// Column returns a column of a schema, with this name and with the facts of the answer.
+// Column returns a column of a schema. The column has the given name and the facts of the answer.
 func (a Answer) Column(name string) Column {
 	return Column{Name: name, Role: a.Role, Range: a.Range, Transform: a.Transform, Suffix: a.Suffix, Prefix: a.Prefix,
 		Decimal: a.Decimal, Thousands: a.Thousands, Date: a.Date, Categories: a.Categories, Unknown: a.Unknown,
 		Missing: a.Missing, Positive: a.Positive}
 }
 
-// WritesNumbers reports whether the answer states the notation of the column's numbers. The column is then numeric.
+// WritesNumbers reports whether the answer states how the column's numbers are written. The column is then numeric.
 func (a Answer) WritesNumbers() bool {
 	c := a.Column("")
 	return c.writesNumbers()

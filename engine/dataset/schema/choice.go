@@ -48,8 +48,8 @@ func (e *Encoder) Candidates() engine.Candidates {
 	return c
 }
 
-// Chosen returns the encoder of a model for which training chose the candidates with the indices in places. Its
-// schema lists them as interactions, and ChooseInteractions is 0. If places is nil, Chosen returns e.
+// Chosen returns the encoder of a model for which training chose the candidates whose indices `places` holds.
+// Its schema lists them as interactions, and its ChooseInteractions is 0. If places is nil, Chosen returns e.
 func (e *Encoder) Chosen(places []int) *Encoder {
 	if places == nil {
 		return e
@@ -62,9 +62,9 @@ func (e *Encoder) Chosen(places []int) *Encoder {
 	return newEncoder(&s) // valid, because choice checked that the widest pairs fit
 }
 
-// Records converts r, which e encoded, to the form that the encoder of a model gives. If e.Chosen returned this
-// encoder, Records adds the products of the chosen pairs. Otherwise it returns r unchanged. It returns an error if the
-// features of the model are others: the weights would be multiplied by numbers that they do not belong to.
+// Records converts r from the form that the encoder e gives to the form that the encoder of a model gives. If e.Chosen
+// returned the model's encoder, Records adds the products of the chosen pairs. Otherwise it returns r unchanged. It
+// returns an error if the model has other features, because its weights would be multiplied by the wrong numbers.
 func (e *Encoder) Records(r *engine.Records, model *Encoder) (*engine.Records, error) {
 	if e == nil || model == nil || e == model || r.Dim() != e.dim {
 		return r, nil

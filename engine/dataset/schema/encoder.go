@@ -10,9 +10,9 @@ import (
 	"dyad/engine/dataset/parse"
 )
 
-// Encoder maps a row of a file to the features of a record, using only the public numbers of a Schema. See
-// package dataset for the map. Its JSON form is the schema, because everything else follows from the schema.
-// Model files contain this JSON form.
+// Encoder maps a row of a file to the features of a record, using only the public numbers of a Schema.
+// Package dataset describes the map. The JSON form of an Encoder is the schema, because everything else
+// follows from the schema. Model files contain this JSON form.
 type Encoder struct {
 	schema       *Schema
 	columns      []Feature   // feature columns listed in the schema, in its order

@@ -16,11 +16,11 @@ const (
 
 // Input describes how Encode maps one feature column, for programs that implement the same map elsewhere. A numeric
 // value v becomes s = (min(max(t(v - Shift), t(Lo)), t(Hi)) - Center)/Half times Encoder.Factor. Here t(x) = log(1 + x)
-// if Log1p is set, and t(x) = x otherwise. With Cosines > 0, the outputs are the numbers Shrink cos(pi k (1 + s)/2)/k
-// for k = 1 to Cosines instead of s. If Line is set, the first of them is Shrink sqrt(1.5) s. If Spike is set and v -
-// Shift is at most Lo, these outputs are 0. The last output is then sqrt(2); it is 0 for larger v. Coefficients returns
-// the factors of these outputs. A category has a code. With Width 1, code 0 becomes -Factor and code 1 becomes Factor.
-// With a larger Width, the output whose index is the code becomes Factor and the others are 0.
+// if Log1p is set, and t(x) = x otherwise. With Cosines > 0, the outputs are not s but the numbers cos(pi k (1 +
+// s)/2)/k times Shrink, for k = 1 to Cosines. If Line is set, the first output is instead sqrt(1.5) s times Shrink. If
+// Spike is set and v - Shift is at most Lo, these outputs are 0. The last output is then sqrt(2); it is 0 for larger v.
+// Coefficients returns the factors of these outputs. A category has a code. With Width 1, code 0 becomes -Factor and
+// code 1 becomes Factor. With a larger Width, the output whose index is the code becomes Factor and the others are 0.
 type Input struct {
 	Name   string // name in the schema
 	Field  string // name in the file
@@ -120,8 +120,8 @@ func (e *Encoder) Features(k int, v float64) []float64 {
 	return out
 }
 
-// Blocks divides the outputs into blocks and returns the number of outputs of each block, in order. All outputs of a
-// number except its spike form one block. Every other output is a block of its own.
+// Blocks divides the outputs into blocks and returns the number of outputs of each block, in order. The outputs of a
+// numeric column, without the spike, form one block. Every other output is a block of its own.
 func (e *Encoder) Blocks() (widths []int) {
 	for k := range e.Width() {
 		f, _ := e.Feature(k)

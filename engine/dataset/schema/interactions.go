@@ -5,8 +5,8 @@ import (
 )
 
 // Interaction is the block of products of two columns that Schema.Interactions names (docs/theory.md#interactions). It
-// is the outer product of the outputs of the two columns before the projection: output Offset + i*WidthB + j is Scale
-// times output i of A times output j of B. For a number with a basis, only the first lowFrequencies outputs are used.
+// is the outer product of the outputs of the two columns before the projection. Output Offset + i*WidthB + j is the
+// product of Scale, output i of A and output j of B. A number with a basis uses only its first lowFrequencies outputs.
 type Interaction struct {
 	A, B           int // indices in Inputs
 	Offset         int // index of the first output

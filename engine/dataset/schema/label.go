@@ -37,8 +37,8 @@ func (e *Encoder) EncodeLabel(field []byte) (l Label, rule string) {
 	return l, RuleLabel
 }
 
-// LabelMemo caches the labels of some texts. Each of two classes has a slot of its own, so that no branch
-// depends on the label.
+// LabelMemo caches the encoded labels of up to 8 texts. Each of two classes has a slot of its own, so
+// that no branch depends on the label.
 type LabelMemo [8]struct {
 	text  string // empty if the slot is unused, because no label has an empty text
 	label Label

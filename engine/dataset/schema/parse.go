@@ -19,7 +19,7 @@ import (
 
 // LoadSchema reads and validates a schema file. A draft leaves its values in a file next to the schema
 // (DraftedEnding). If this file exists, ranges and categories that still equal those values are marked as taken
-// from the data, unless the column has KnownFrom, and even if the schema no longer names the draft (Schema.Draft).
+// from the data, unless the column has KnownFrom. The schema need not name the draft any more (Schema.Draft).
 func LoadSchema(path string) (*Schema, error) { return loadSchema(path, false) }
 
 // LoadUnlabelledSchema is like LoadSchema, but the labels of the records may be elsewhere. The records are

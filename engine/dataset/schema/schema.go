@@ -102,7 +102,7 @@ type Schema struct {
 	// Features is the number d of features of a file without column names. It is at least 1.
 	Features int `json:"features,omitempty"`
 	// NonZeros is the maximum number of features stored in a row of a sparse LIBSVM file. A row with more
-	// features is an error. 0 means Features.
+	// features is an error. If NonZeros is 0, the value of Features applies.
 	NonZeros int `json:"nonzeros,omitempty"`
 	// Range is the public range [lo, hi] of the numbered features that Columns does not list.
 	Range []float64 `json:"range,omitempty"`

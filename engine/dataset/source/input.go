@@ -61,7 +61,7 @@ func (in *Input) ErrChanged() error {
 	return fmt.Errorf("%w: %s; copy the file, and read the copy", ErrChanged, in.Name)
 }
 
-// Each calls add for every value that next returns before io.EOF.
+// Each calls the function add for every value that the function next returns before io.EOF.
 func Each[T any](next func() (T, error), add func(T) error) error {
 	for {
 		item, err := next()

@@ -30,8 +30,8 @@ type Lines struct {
 	end     error  // error after the block
 }
 
-// Part returns a source of lines for a text that comes after the given number of lines in the file. The source
-// returns err after the last line of the text.
+// Part returns the lines of a part of the file. text is this part, and lines is the number of lines before it.
+// After the last line of the part, the error is err.
 func (s *Lines) Part(text []byte, lines int, err error) *Lines {
 	return &Lines{Name: s.Name, r: s.r, Line: lines, block: text, end: err, blocked: true}
 }

@@ -74,8 +74,8 @@ func Parse(text []byte) (ast.Node, error) {
 	return body, nil
 }
 
-// Read returns the content of a file that was opened without err, and closes the file. It stops at a length that is
-// above MaxBytes and above every file that a program writes next to such a text.
+// Read returns the content of f and closes f. If err, the error of opening f, is not nil, Read returns err. Read
+// stops at a length that is above MaxBytes and above every file that a program writes next to a YAML text.
 func Read(f *os.File, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func Read(f *os.File, err error) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 4*MaxBytes))
 }
 
-// Decode stores n in the value that v points to. A key without a field in v is an error, and so is a fraction for a
-// whole number, which the library would truncate.
+// Decode stores n in the value that v points to. A key for which v has no field is an error. A fraction in the
+// place of a whole number is an error, too; the library would truncate it.
 func Decode(n ast.Node, v any) error {
 	return guarded(func() error { return cmp.Or(whole(n, reflect.TypeOf(v)), yaml.NodeToValue(n, v, yaml.Strict())) })
 }
@@ -273,7 +273,7 @@ func at(tk *token.Token, message string) error {
 	return &yaml.SyntaxError{Message: message, Token: tk}
 }
 
-// NearKey returns the result of Near if err is about a key that v and its parts do not have, or "".
+// NearKey applies Near to the unknown key in err and to the keys of v and its parts. It returns "" for other errors.
 func NearKey(err error, v any) string {
 	var unknown *yaml.UnknownFieldError
 	if !errors.As(err, &unknown) {

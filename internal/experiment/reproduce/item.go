@@ -172,8 +172,8 @@ type State struct {
 	Repeatable string   `json:"command,omitempty"` // the command of an item that the runner does not run
 }
 
-// State returns the state of the item. The arguments are names of folders: out has results, committed can
-// also have results of commands, and folders may hold the data.
+// State returns the state of the item. out is the folder of the results, and committed is a folder that
+// can also have results of commands. folders are the folders in which the data may be.
 func (i Item) State(out, committed string, folders []string) (State, error) {
 	s := State{Paper: i.Paper, Item: i.Name, Title: i.title()}
 	incomplete := false

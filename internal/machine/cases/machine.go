@@ -52,7 +52,7 @@ type Line struct {
 	Workers int    `json:"workers,omitempty"`
 	N       int    `json:"n"`
 	D       int    `json:"d,omitempty"`
-	// Radius is the radius of the weights of a gradient. It is 0 for other cases.
+	// Radius is the radius of the ball on whose boundary the weights of a gradient lie, or 0 without a gradient.
 	Radius float64 `json:"radius,omitempty"`
 	// Seconds is the median wall clock time of a run. Least is the shortest time.
 	Seconds float64 `json:"seconds"`
@@ -65,8 +65,8 @@ type Line struct {
 	// Share is the median, over the runs, of a fraction of the peak of one core. The fraction of a run is
 	// the number of operations, or of bytes read and written, per second of processor time, divided by the
 	// peak. The peak is measured right before and after each run, because other programs slow down the run
-	// and the peak alike. Of is the kind of the peak. BestShare is the largest fraction, which the run
-	// that was disturbed least reaches. Share is 0 if the work is not counted in operations or bytes.
+	// and the peak alike. The kind of peak is in Of. BestShare is the largest fraction, which the run that
+	// was disturbed least reaches. Share is 0 if the work is not counted in operations or bytes.
 	Share     float64 `json:"share_of_peak,omitempty"`
 	BestShare float64 `json:"best_share_of_peak,omitempty"`
 	Of        string  `json:"peak,omitempty"` // "FMA", "FMA fp32" or "copy"

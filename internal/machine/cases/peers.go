@@ -31,9 +31,9 @@ type peer struct {
 // peerColumns is the first line of a file that is not a comment.
 const peerColumns = "peer,method,n,d,wall_s,cpu_s"
 
-// Read adds the times of a file of bench/peers. The file has lines in the columns of peerColumns, where d may
-// be empty, and a comment "# cpu: NAME". Read returns an error if the file has other lines or lacks this
-// comment, or if the times that were read before are of another processor.
+// Read adds the times in a file of bench/peers. The file has lines with the columns peerColumns, and a
+// comment "# cpu: NAME". The column d may be empty. Read returns an error if the file has other lines or
+// lacks this comment, or if earlier times were measured on another processor.
 func (p *Peers) Read(r io.Reader) error {
 	cpu, started, s := "", false, bufio.NewScanner(r)
 	for line := 1; s.Scan(); line++ {
