@@ -2,10 +2,11 @@ package autodiff
 
 // PTX returns GPU code that computes e in float32, as lines without indentation. The code uses the
 // registers %phi0, %phi1, ... and the predicates %mask0, %mask1, ... PTX returns how many
-// registers and how many predicates (masks) the code uses. The register named `in` holds u, and
-// the code does not change it. The register named `out` gets the result. PTXRoundoff bounds the
-// error of the code. There is no code for Atan, Erf and the functions of the normal law. If e
-// contains one of these functions, the result is NaN, and the bound is not finite.
+// registers and how many predicates (masks) the code uses. The argument `in` is the name of the
+// register that holds u. The code does not change this register. The argument `out` is the name of
+// the register that gets the result. PTXRoundoff bounds the error of the code. There is no code
+// for Atan, Erf and the functions of the normal law. If e contains one of these functions, the
+// result is NaN, and the bound is not finite.
 func (e Expr) PTX(in, out string) (lines []string, registers, masks int) {
 	p := &ptxEmitter{in: in}
 	code := e.instrs()

@@ -130,7 +130,7 @@ var bisections = sync.Pool{New: func() any { return new(bisection) }}
 type bisection struct{ low, high, mid, slope [envelopeBlock]float64 }
 
 // Slopes replaces every number u by DPhi(u). If phi' is piecewise linear, it uses a formula.
-// Otherwise it finds v with v + mu phi'(v) = u by bisection, and DPhi(u) is (u - v)/mu.
+// Otherwise bisection finds v with v + mu phi'(v) = u, and DPhi(u) = (u - v)/mu on [lo, hi].
 func (e *Envelope) Slopes(u []float64) {
 	if e.pieces != nil {
 		for i, v := range u {

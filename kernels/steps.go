@@ -43,9 +43,9 @@ func addBefore(before, x, weight []float64) {
 	before[len(x)] = hi + lo
 }
 
-// Sums holds, for each number of s or t in AddSteps, a sum of the values of steps. High holds the sums. Low
-// holds corrections for the rounding errors of the sums. With Low, the error that each step adds does not
-// grow with the number of steps. Low is nil if there are few steps.
+// Sums holds, for each number of s or t in AddSteps, a sum of the values of steps, with a minus sign for t.
+// High holds the sums. Low holds corrections for the rounding errors of the sums. With Low, the error that
+// each step adds does not grow with the number of steps. Low is nil if there are few steps.
 type Sums struct{ High, Low []float64 }
 
 // part returns x[from:to].

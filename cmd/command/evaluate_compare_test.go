@@ -86,7 +86,7 @@ func TestCompareOnRowsOfPersons(t *testing.T) {
 		ends(t, dir, exitInput, "different query groups", "evaluate", "compare", "a-rows.json", "--with", other, "--data", "p.csv",
 			flag)
 	}
-	ends(t, dir, exitInput, "different classes, query groups", "search", "--models", "a-rows.json,g.json", "--data", "p.csv",
+	ends(t, dir, exitInput, "same classes, query groups", "search", "--models", "a-rows.json,g.json", "--data", "p.csv",
 		"--schema", "a-rows.yaml", "--public-data")
 	ran(t, dir, "evaluate", "exact", "a.json", "--data", "p.csv", "--holdout", "0.3", "--public-data").exits(exitOK).
 		warns("trained on 30 persons, but this --holdout leaves 21")

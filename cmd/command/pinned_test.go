@@ -35,7 +35,7 @@ var pinnedMasks = []mask{
 var (
 	ofTheLedger = regexp.MustCompile(`differ from the data of run|were already charged under id`)
 	forTheOwner = regexp.MustCompile(`(?m)^.*(` + ofTheLedger.String() + `|trained the model on|` +
-		`was trained on records of this file|the file differs from the file of run).*\n`)
+		`trained on records of this file|used another file, so).*\n`)
 )
 
 // sparePlaces are the flags of pages and run folders, which every command gets that has them.

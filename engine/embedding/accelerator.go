@@ -96,8 +96,8 @@ type TermsProblem struct {
 // Sums of terms are exact except for one rounding at the end. TermRows is used from one goroutine at a time.
 //
 // A term of one record is J_i^T v_i without clipping. There may be any number of such terms, and a record may occur
-// in several of them. For such terms, the argument of Begin is not a clipping norm. It is an upper bound of the sum
-// of ||J_i||_F ||v_i|| over all terms. The error of Sum is at most SinglesError times this bound.
+// in several of them. For such terms, the argument clip of Begin is not a clipping norm. It is an upper bound of
+// the sum of ||J_i||_F ||v_i|| over all terms. The error of Sum is at most SinglesError times this bound.
 type TermRows interface {
 	// Room returns the largest number of terms of an Embed.
 	Room() int
