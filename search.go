@@ -319,7 +319,7 @@ type CurveOptions struct {
 	// HeldEpsilon is the epsilon of the figures of every run. It is spent in addition to the epsilon of the training.
 	HeldEpsilon float64
 	Confidence  float64 `within:"(0,1)" called:"confidence"` // level of the confidence intervals; 0 means 0.95
-	// Names holds the names that the file of the curve gives to the data and the ledger.
+	// Names holds the names of the data and of the ledger in the file of the curve.
 	Names struct{ Data, Ledger string }
 }
 

@@ -25,7 +25,7 @@ type fact struct {
 	value any
 }
 
-// Add adds a value under a key. It returns the value, so that a line can print it.
+// Add adds a value under a key, and returns the value.
 func (f *Facts) Add(key string, value any) any {
 	f.values = append(f.values, fact{key, value})
 	return value

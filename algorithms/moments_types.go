@@ -67,9 +67,9 @@ type Moments struct {
 	// appends nothing. Trainings of package dyad replace Blocks and Lines by those of the schema. See docs/theory.md#curve-bands.
 	Blocks []int
 	// Lines holds d numbers. In each block, the features times their numbers add up to a straight line, and at
-	// least one of the numbers is not 0. The model is split into a sum of these lines and a rest, and the rest
-	// is shrunk according to its size relative to its noise. Lines needs full second moments of up to 512
-	// features. A nil Lines shrinks nothing. See docs/theory.md#bends.
+	// least one of the numbers is not 0. The model is split into a sum of multiples of these lines and a rest,
+	// and the rest is shrunk according to its size relative to its noise. Lines needs full second moments of
+	// up to 512 features. A nil Lines shrinks nothing. See docs/theory.md#bends.
 	Lines []float64
 }
 

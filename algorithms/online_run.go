@@ -98,7 +98,7 @@ func (o *Online) Count() int { return o.count }
 // Updates returns the number of releases made.
 func (o *Online) Updates() int { return o.updates }
 
-// Last returns the latest release. It returns nil before the first update, and after an error of an update.
+// Last returns the latest release. It returns nil before the first update and after a failed update.
 func (o *Online) Last() []float64 {
 	if o.updates == 0 || o.failed != nil {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"dyad/privacy/internal/round"
 )
 
-// StreamOutputs holds the public numbers of pairwise online descent. Its noiseless iterates stay
-// secret. It releases a noisy copy of each (reading A of [Huai20] Algorithm 1,
-// docs/theory.md#stream-outputs).
+// StreamOutputs holds the public numbers of pairwise online descent. The descent keeps its
+// noiseless iterates secret and releases a noisy copy of each (reading A of [Huai20] Algorithm
+// 1, docs/theory.md#stream-outputs).
 type StreamOutputs struct {
 	Curvature
 	// Eta holds the step sizes eta_t = Eta[t] > 0, t = 2..n. The number n = len(Eta) - 1 is public and at

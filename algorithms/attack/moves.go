@@ -8,7 +8,7 @@ import (
 	"dyad/privacy"
 )
 
-// Move is the distance between a request of a run and the request of its replay on a neighbour.
+// Move compares a request of a run with the same request in a replay on a neighbour.
 type Move struct {
 	Call // the call of the replay
 	// Was holds the exact vector of the recorded run. Call.Before is the vector of the replay with the same answers.

@@ -95,8 +95,8 @@ func (r *Recorder) Made(kinds ...string) (all []Call) {
 	return all
 }
 
-// Both calls the function run twice. It records the first call, on a data set (side 0), and replays this call on a
-// neighbour (side 1). The error is a Violation if the second run makes other calls or returns other bits.
+// Both calls the function run twice. Both records the first call, on a data set (side 0), and replays this call on
+// a neighbour (side 1). The error is a Violation if the second run makes other calls or returns other bits.
 func Both(s privacy.Session, run func(side int, s privacy.Session) ([]float64,
 	error)) (first, second *Recorder, err error) {
 	first = &Recorder{Session: s}

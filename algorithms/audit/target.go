@@ -28,8 +28,8 @@ var errJoint = errors.New("audit: one certificate covers several releases; set P
 type Target struct {
 	Algorithm algorithms.Algorithm
 	Plan      *algorithms.Plan
-	// Stream is the plan of an online algorithm. It replaces Algorithm and Plan. The data sets are streams of
-	// Horizon records in their order.
+	// Stream is the plan of an online algorithm. It replaces Algorithm and Plan. Data and Neighbour are then
+	// streams of Horizon records, in order.
 	Stream          *algorithms.Plan
 	Data, Neighbour *engine.Records
 	// Program, if set, is attacked instead of an algorithm or a stream. Algorithm, Plan

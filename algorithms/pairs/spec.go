@@ -135,7 +135,7 @@ type Spec struct {
 	// is clipped. With embedding.InfoNCE, the gradient of every cosine is clipped instead. With Moments,
 	// the differences of records are clipped instead, and 0 means 0.3 Bound.
 	Clip float64
-	// StepSize is eta_0. The step size for batch tau = 1, 2, ... is eta_0/sqrt(tau). If StepSize is 0, eta_0 is 1.
+	// StepSize is eta_0. 0 means 1, or 0.1 with Network. Without Network, step tau >= 1 has size eta_0/sqrt(tau).
 	StepSize float64
 
 	// Tuple is the number of individuals of a tuple, at least 2. Every epoch draws new disjoint tuples of the

@@ -59,7 +59,7 @@ func fromGraph(build func(*gorgonia.ExprGraph, *gorgonia.Node) *gorgonia.Node,
 	for _, n := range g.AllNodes() {
 		if n.Deriv() != nil {
 			return nil, &UnsupportedError{"Grad",
-				"Gorgonia errs with a gradient inside the loss; write that gradient as a formula"}
+				"Gorgonia returns a wrong gradient if the loss contains a gradient; write the inner gradient as a formula"}
 		}
 	}
 

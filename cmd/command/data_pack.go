@@ -37,7 +37,7 @@ func (f storeFlag) options(s *dataset.Schema, from dataFiles, o dataset.Options)
 }
 
 type dataPackCmd struct {
-	File   string `arg:"" help:"Data file, or several to pack as one: a folder, or a quoted pattern."`
+	File   string `arg:"" help:"Data file. A folder or a quoted pattern is packed as one file."`
 	Schema string `required:"" placeholder:"FILE"`
 	Out    string `writes:"pack" short:"o" required:"" placeholder:"FILE" help:"Pack to write, by custom NAME.dyadpack."`
 	Store  string `enum:",float64,float32" default:"" placeholder:"S" help:"float64, or float32 (half the size, rounded toward zero). Default: the schema's key store, else float64."`

@@ -34,7 +34,7 @@ type heldResult struct {
 	HeldProblem string `json:"held_out_problem,omitempty"`
 	// HeldPrivate holds private figures. They are a separate run in the ledger.
 	HeldPrivate *privateResult `json:"held_out_private,omitempty"`
-	// HeldCommand is a command that evaluates the held-out records if they were not evaluated.
+	// HeldCommand is a command that evaluates the held-out records, if the run did not.
 	HeldCommand string `json:"held_out_command,omitempty"`
 	// InAll is the guarantee of the training and the private figures together.
 	InAll *privacy.Guarantee `json:"in_all,omitempty"`

@@ -133,8 +133,8 @@ func (d *document) chosenFrom(l *ledger.Ledger) error {
 		return err
 	}
 	for _, by := range choosers(entries, files.Digest(text), d.model.Run) {
-		d.chosen = append(d.chosen, fmt.Sprintf("Run %s chose this model among others by the records of data id %q, so that "+
-			"the model tells about them, too.", by.Run, by.DataID))
+		d.chosen = append(d.chosen, fmt.Sprintf("Run %s chose this model by the records of data id %q. So the model "+
+			"reveals information about these records, too.", by.Run, by.DataID))
 		if by.DataID == d.model.DataID {
 			continue
 		}

@@ -59,7 +59,7 @@ func (SmoothHinge) DPhi(u float64) float64 {
 // contains the branch points +-i.
 //
 // Proof. Let u = a + ih and x = a^2. Then |u^2| / |1 + u^2| is (x + h^2) divided by sqrt((x + (1-h)^2)(x +
-// (1+h)^2)) >= x + 1 - h^2. So it is at most max(1, h^2/(1 - h^2)).
+// (1+h)^2)) >= x + 1 - h^2. So |u^2| / |1 + u^2| is at most max(1, h^2/(1 - h^2)).
 func (SmoothHinge) StripBound(_, h float64) float64 {
 	if h >= 1 {
 		return math.Inf(1)

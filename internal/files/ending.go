@@ -8,7 +8,7 @@ import (
 	"dyad/internal/input"
 )
 
-// Content is a kind of content of a file, such as "model".
+// Content tells what a file contains, such as "model".
 type Content string
 
 // contents are the endings of each content. CheckEnding refuses all other endings of the table below for this content.

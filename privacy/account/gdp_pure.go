@@ -10,10 +10,10 @@ import (
 //
 //	mu = 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
 //
-// The result is rounded up, with a relative error of at most 1e-11. No smaller mu holds for all such
-// mechanisms, because randomised response attains this mu. The value is near epsilon sqrt(pi/2) for small
-// epsilon, and at most 2 sqrt(2 epsilon) for all epsilon. It is 0 for epsilon = 0. It is +Inf for epsilon =
-// +Inf and for arguments out of range.
+// The result is rounded up. For epsilon from 1e-290 to 600, the relative error is at most 1e-11. No smaller
+// mu holds for all such mechanisms, because randomised response attains this mu. The value is near epsilon
+// sqrt(pi/2) for small epsilon, and at most 2 sqrt(2 epsilon) for all epsilon. It is 0 for epsilon = 0. It
+// is +Inf for epsilon = +Inf and for arguments out of range.
 //
 // Proof: docs/theory.md#pure. The composition theorem needs only lower bounds of trade-off functions. So the
 // mu of a pure release composes adaptively with the mu of Gaussian releases: mu^2 = sum of mu_t^2.

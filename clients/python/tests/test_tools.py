@@ -39,7 +39,7 @@ def test_ledger_and_verify(frame, own_places):
     with pytest.raises(DyadError, match="refused"):
         dyad_dp.verify(m.model_file_, key=stranger)
     m.save(own_places / "unsigned.json")
-    with pytest.raises(DyadError, match="name its file with signature"):
+    with pytest.raises(DyadError, match="give its file with signature"):
         dyad_dp.verify(own_places / "unsigned.json", key=key)
     not_covered = dyad_dp.verify(private(algorithm="offpairstrc").fit(X, y).model_file_)
     assert not not_covered and not_covered.why

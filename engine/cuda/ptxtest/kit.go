@@ -48,8 +48,8 @@ func (k *Kit) Fill(v any, name string, x, y int, args ...uint64) {
 	k.Out(at, v)
 }
 
-// Broken reports an error of the test for each edit that was not found: the edited program still computes
-// the right result. An edit holds a name, a text of the program, and the text that replaces it.
+// Broken fails the test for each edit after which the program still computes the right result. An edit
+// holds a name, a text of the program, and the text that replaces it.
 func Broken(t *testing.T, ptx string, more Extension, same func(k *Kit) (bool, error), edits ...[3]string) {
 	t.Helper()
 	for _, e := range edits {

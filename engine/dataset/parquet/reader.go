@@ -188,7 +188,7 @@ func (r *Reader) Fill() (rows int, err error) {
 	return r.Finish(want)
 }
 
-// Next reads the next row like Take and returns its texts.
+// Next moves to the next row, as Take does, and returns the texts of that row.
 func (r *Reader) Next() ([][]byte, error) {
 	for r.at == r.rows {
 		if r.end != nil {

@@ -48,8 +48,9 @@ func (e *Encoder) Candidates() engine.Candidates {
 	return c
 }
 
-// Chosen returns the encoder of a model for which training chose the candidates whose indices `places` holds.
-// Its schema lists them as interactions, and its ChooseInteractions is 0. If places is nil, Chosen returns e.
+// Chosen returns the encoder of a model. Training chose the candidates of the model; places holds their
+// indices. Its schema lists them as interactions, and its ChooseInteractions is 0. If places is nil, Chosen
+// returns e.
 func (e *Encoder) Chosen(places []int) *Encoder {
 	if places == nil {
 		return e

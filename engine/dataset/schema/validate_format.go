@@ -89,7 +89,7 @@ func (v *validator) byIndex() {
 		"labels_file needs format: npy or idx")
 	listed := v.indexColumns()
 	v.addIf(s.IsSparse() && s.Missing != nil,
-		"sparse records have no missing values; leave missing out, or set dense: true")
+		"sparse records have no missing values; remove the key missing, or set dense: true")
 	switch {
 	case s.Range != nil:
 		v.numericRange("range", s.Range, "")

@@ -157,8 +157,8 @@ func (u *Unpacked) decode(e encoding.Encoding) {
 	u.Reader = bufio.NewReaderSize(transform.NewReader(u.Reader, e.NewDecoder()), 1<<16)
 }
 
-// ReadError converts a failure of the decompressor after some rows to a ParseError. An error of the file itself
-// is returned unchanged.
+// ReadError returns a ParseError if decompression failed after the given number of rows. It wraps an error of
+// reading the file.
 func (u *Unpacked) ReadError(name string, rows int, err error) error {
 	rule := RuleBadPacked
 	switch {
