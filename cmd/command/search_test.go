@@ -66,7 +66,7 @@ func TestSearchRoad(t *testing.T) {
 	const chose = `charged to data id "elsewhere", chose this file among others`
 	ran(t, dir, "verify", "again.json", "--ledger", filepath.Join("state", "dyad", "ledger.jsonl")).exits(exitFailure).prints(chose)
 	mustRun(t, dir, "report", "again.json", "--out", "again.html")
-	must.Contain(t, text(t, dir, "again.html"), "chose this model among others by the records of data id &#34;elsewhere&#34;", "Charges on elsewhere")
+	must.Contain(t, text(t, dir, "again.html"), "chose this model by the records of data id &#34;elsewhere&#34;", "Charges on elsewhere")
 	l := must.Get(ledger.Open(filepath.Join(dir, "state", "dyad", "ledger.jsonl")))(t)
 	if s, err := l.Summary("synthetic-clinical", 1e-4); err != nil || s.Runs != 3 {
 		t.Errorf("%d runs were charged: %v", s.Runs, err)
