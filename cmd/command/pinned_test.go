@@ -1,11 +1,9 @@
 package command
 
 import (
-	"crypto/rand"
 	"hash/crc32"
 	"io"
 	"maps"
-	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,7 +23,7 @@ import (
 var pinnedMasks = []mask{
 	{regexp.MustCompile(`"(created|time|charged)": ?"[^"]*"`), `"$1": CLOCK`},
 	{regexp.MustCompile(`"checksum": "sha256:[0-9a-f]{64}"`), `"checksum": OF ALL THAT`},
-	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), "FOLDER OF ALL THAT"},
+	{regexp.MustCompile(`(runs/\d{18}/|run_u*id: ")[0-9a-f]{32}\b`), "${1}OF ALL THAT"},
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:[0-9.]+)?`), "CLOCK"},
 	{regexp.MustCompile(`\b1[7-9]\d{11}\b`), "CLOCK"}, // in milliseconds
 }
@@ -82,10 +80,7 @@ func pinned(t *testing.T, args []string) []string {
 // pinnedText is all that a pinned run leaves, with the random numbers that every such run draws: noise, ids and names.
 func pinnedText(t *testing.T, dir, id string, by []mask, args ...string) (text string, owner bool) {
 	t.Helper()
-	system := rand.Reader
-	defer func() { rand.Reader = system }()
-	rand.Reader = mathrand.NewChaCha8([32]byte{1})
-	_, text = seen(t, dir, id, args...)
+	must.SameRandomness(func() { _, text = seen(t, dir, id, args...) })
 	before, rest, _ := strings.Cut(masked(text, by), "\n--- errors\n")
 	errs, files, _ := strings.Cut(rest, "\n--- ")
 	return before + "\n" + forTheOwner.ReplaceAllString(errs+"\n", "") + files, ofTheLedger.MatchString(errs)
@@ -185,9 +180,9 @@ var unpinned = []struct{ name, why string }{
 
 // samePinned runs a command on the mixed file and on others, with a ledger that an earlier run on the mixed file has
 // charged, whose folder is before. With noise far above all records, the command writes the same bytes whatever the
-// records are: every file but private ones, both outputs, the exit code and the charge. So nothing in them is of the
-// records alone: no count, text, order, length or number, and not whether the records are those of the earlier run. The
-// charge is of the same data id or of another one.
+// records are: every file but private ones, both outputs, the exit code and the charge. So no count, text, order, length or number
+// in them depends on the records without noise, and they do not reveal whether an earlier run had the same records. Both
+// runs are charged to one data id, or to two.
 func samePinned(t *testing.T, name string, args []string, id, before string, worlds []string, folder func(string) string) {
 	t.Helper()
 	at, by := int(crc32.ChecksumIEEE([]byte(name))), pinnedMasks

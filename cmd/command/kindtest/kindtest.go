@@ -8,11 +8,9 @@ package kindtest
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
-	mathrand "math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -209,24 +207,23 @@ var (
 // a run then prints the same text, leaves the same files and charges the same budget. An earlier run has charged the
 // first file.
 func (s suite) silence(t *testing.T) {
-	system := rand.Reader
-	defer func() { rand.Reader = system }()
 	told := func(world int) string {
 		dir := folder(t, 0)
 		pinned := func(more ...string) crash.Ended {
 			return s.run(s.args(dir, append(more, "--epsilon", "1e-14", "--delta", "1e-30", "--force")...)...)
 		}
-		rand.Reader = mathrand.NewChaCha8([32]byte{1})
-		pinned()
-		must.Do(t, os.Rename(filepath.Join(folder(t, world), "r.csv"), filepath.Join(dir, "r.csv")))
 		var text string
-		for _, how := range []string{"--json", "--verbose"} {
-			e := pinned(how, "--report", filepath.Join(dir, "page.html"))
-			file, err := os.ReadFile(filepath.Join(dir, "out.json"))
-			page, failed := os.ReadFile(filepath.Join(dir, "page.html"))
-			text += fmt.Sprintf("exit %d\n%s\n%s\n%s\n%s\n%v\n", e.Code, e.Stdout,
-				forTheOwner.ReplaceAllString(e.Stderr, ""), file, page, errors.Join(err, failed))
-		}
+		must.SameRandomness(func() {
+			pinned()
+			must.Do(t, os.Rename(filepath.Join(folder(t, world), "r.csv"), filepath.Join(dir, "r.csv")))
+			for _, how := range []string{"--json", "--verbose"} {
+				e := pinned(how, "--report", filepath.Join(dir, "page.html"))
+				file, err := os.ReadFile(filepath.Join(dir, "out.json"))
+				page, failed := os.ReadFile(filepath.Join(dir, "page.html"))
+				text += fmt.Sprintf("exit %d\n%s\n%s\n%s\n%s\n%v\n", e.Code, e.Stdout,
+					forTheOwner.ReplaceAllString(e.Stderr, ""), file, page, errors.Join(err, failed))
+			}
+		})
 		return strings.ReplaceAll(unlike.ReplaceAllString(text, "..."), dir, "DIR")
 	}
 	want := told(0)
