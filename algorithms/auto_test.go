@@ -146,8 +146,9 @@ func TestChoiceTakesFewGradients(t *testing.T) {
 func TestWarningsNameWhatIsEnough(t *testing.T) {
 	for _, name := range []string{"moments", "dpgdsc"} {
 		for _, delta := range []float64{1e-5, 0} {
+			d := 8
 			warned := func(n int, epsilon float64) string {
-				q := question(t, n, 8, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
+				q := question(t, n, d, func(_ *engine.Problem, b *privacy.Budget, _ *engine.Backend) {
 					*b = privacy.Budget{Epsilon: epsilon, Delta: delta}
 				})
 				a := must.Get(algorithms.ByName(name))(t)
@@ -167,11 +168,12 @@ func TestWarningsNameWhatIsEnough(t *testing.T) {
 				t.Errorf("%s, delta %v: n = %d or epsilon = %v are more than needed", name, delta, n, epsilon)
 			}
 			must.Contain(t, warned(60, 20), "epsilon = 20 protects little")
+			d = 2 // few records and coordinates: n has one digit, and two digits of it are a fraction
 			for few := 3; few < 30; few++ {
-				text := warned(few, 2)
+				text := warned(few, 4)
 				if from := strings.Index(text, "use n = "); from >= 0 {
 					must.Get(fmt.Sscanf(text[from:], "use n = %d", &n))(t, text)
-					must.Equal(t, warned(n, 2), "", "with n = %d, which %d records are told to be enough", n, few)
+					must.Equal(t, warned(n, 4), "", "with n = %d, which %d records are told to be enough", n, few)
 				}
 			}
 		}
