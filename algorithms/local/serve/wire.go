@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -117,18 +117,16 @@ func (s Submission) message() (local.Message, error) {
 	return m, nil
 }
 
-// submissionNames are the names of Submission in JSON.
-var submissionNames = []string{"user", "epoch", "takes", "seed", "choice", "features", "label"}
-
-// decodeOne reads exactly one submission. Every name must be spelled as in submissionNames and occur once. Readers of
-// JSON differ about other names and repeated ones, so a proxy could check another user than the user that counts.
+// decodeOne reads exactly one submission. Every name must have the letters of the struct tags, in lower case, and occur
+// once. Readers of JSON differ about other spellings and repeated names, so a proxy could check another user than the
+// user that counts.
 func decodeOne(r io.Reader, s *Submission) error {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
+	d.DisallowUnknownFields() // but they are compared without case
 	if err := d.Decode(s); err != nil {
 		return err
 	}
@@ -140,7 +138,7 @@ func decodeOne(r io.Reader, s *Submission) error {
 	for names.More() {
 		var value json.RawMessage
 		name, _ := names.Token()
-		if text, ok := name.(string); !ok || seen[name] || !slices.Contains(submissionNames, text) {
+		if text, ok := name.(string); !ok || seen[name] || strings.Trim(text, "abcdefghijklmnopqrstuvwxyz") != "" {
 			return fmt.Errorf("the name %q is unknown or repeated", name)
 		}
 		seen[name] = true
