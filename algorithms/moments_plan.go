@@ -410,8 +410,8 @@ func (m *MomentsPlan) guarantee(rows Releases, persons bool) (released, derivati
 		theory += ", docs/theory.md#pair-choice"
 	}
 	return released,
-		derivation + "; the shares of the budget are fixed beforehand, so " +
-			"the releases compose (" + theory + ")"
+		derivation + "; the budget shares are fixed beforehand and each certificate holds given the earlier " +
+			"releases, so the releases compose (" + theory + ")"
 }
 
 // assumption lists the public values that replace releases.

@@ -111,7 +111,8 @@ func New(o Options) (*Plan, error) {
 	out.Plan = algorithms.Plan{Algorithm: "curve", Mode: algorithms.Certified, Objective: objective}
 	g := unit.Guarantee(fmt.Sprintf("figures of %d models on records that they did not learn from, with noise; the "+
 		"models, also with noise, count as released", len(o.Runs)),
-		"the costs of all trainings and evaluations add up (docs/theory.md#composition)", rests...)
+		"each certificate holds given the earlier releases, so the costs of all trainings and evaluations add up "+
+			"(docs/theory.md#composition)", rests...)
 	err = out.Promise(privacy.Budget{Delta: delta}, o.Records, o.Provenance, g, rows)
 	f := &out.Facts
 	f.Line("curve", "%d runs on n = %d records: %d for training, %d held out, in %d public splits",

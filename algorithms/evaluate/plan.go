@@ -145,7 +145,8 @@ func New(o Options) (*Plan, error) {
 	}
 	p.Plan = algorithms.Plan{Algorithm: "evaluation", Mode: algorithms.Certified, Objective: o.objective()}
 	released, why := rows.Told()
-	composed := "; the budget shares are fixed beforehand, so the releases compose (docs/theory.md#evaluation-budget)"
+	composed := "; the budget shares are fixed beforehand and each certificate holds given the earlier releases, so " +
+		"the releases compose (docs/theory.md#evaluation-budget)"
 	if o.PersonRows > 0 {
 		composed += "; a person counts as the mean over its rows, so no person counts more than one row " +
 			"(docs/theory.md#person-figures)"
