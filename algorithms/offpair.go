@@ -65,8 +65,7 @@ func (o onePass) plan(s Spec) (*Plan, error) {
 func (o onePass) paperSchedule(s Spec, sigma float64) (Schedule, error) {
 	n := s.Kernel.Problem().N
 	burn := s.printedBurnIn(o.smoothness, o.alpha)
-	// NaN if squares overflowed
-	if !(burn < float64(n)) {
+	if !(burn < float64(n)) { // burn is NaN if squares overflowed
 		return Schedule{}, Refused(o.info.Name, " as printed never takes a step here: its burn-in is T1 = "+
 			"max(ceil(16 L^2/alpha^2), 7) = %.0f of n = %d records (smoothness L = %.6g, strong convexity alpha = "+
 			"%.6g, noise sigma = %.6g); %s; certified mode works", burn, n, o.smoothness, o.alpha, sigma, o.remedy(n, burn))

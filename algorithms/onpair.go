@@ -108,8 +108,8 @@ func planPrinted(i Info, s Spec, lipschitz, smooth float64, theorem string,
 	burn := s.printedBurnIn(smooth, alpha)
 	l := math.Log(1 / s.Budget.Delta)
 	root := s.Budget.Epsilon / (math.Sqrt(l+s.Budget.Epsilon) + math.Sqrt(l)) // the square root of rho
-	// NaN if squares overflowed
-	if !(burn < float64(n)) {
+
+	if !(burn < float64(n)) { // burn is NaN if squares overflowed
 		return nil, Refused(i.Name, " as printed never takes a step here: its burn-in is T1 = max(ceil(16 "+
 			"L^2/alpha^2), 7) = %.0f of n = %d records (smoothness L = %.6g, strong convexity alpha = %.6g, noise "+
 			"sigma = %.6g at n - T1 = 1); %s; certified mode works", burn, n, smooth, alpha,

@@ -141,8 +141,7 @@ func (p *Plan) Public() string {
 	pr := p.Spec.Kernel.Problem()
 	return fmt.Sprintf("public: n = %d, d = %d features, norm bound R = %g, label bound %g, radius of the weights "+
 		"r = %g, L2 weight alpha = %g, the schema and all options; every row was clipped to norm R", pr.N, pr.D,
-		pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius,
-		p.Spec.L2)
+		pr.Bounds.FeatureNorm, pr.Bounds.LabelAbs, pr.Radius, p.Spec.L2)
 }
 
 // Constants returns the assumption of the guarantee about the constants of the loss, or "" if it has none.

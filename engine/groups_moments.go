@@ -16,8 +16,9 @@ const mostTogether = 64
 // groupPart is the part with the given number, of `parts`, of a group with `group` records from the place from on.
 type groupPart struct{ from, group, number, parts, size int }
 
-// place returns the place of record i of the part. A file that is sorted by label within a group has both classes in
-// every part, as has one in which the labels alternate: which of the next places a part takes turns by the golden ratio.
+// place returns the place of record i of the part. The parts share each run of `parts` places, and the offset of a part in
+// the run changes from run to run by the golden ratio. So a part has both classes if a group is sorted by label, and
+// if its labels alternate.
 func (p groupPart) place(i int) int {
 	width := min(p.parts, p.group-i*p.parts) // fewer at the end of the group
 	turn := int(uint64(uint32(i)*2654435769) * uint64(width) >> 32)

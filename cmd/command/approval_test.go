@@ -85,13 +85,13 @@ func TestApprovedRoad(t *testing.T) {
 	if part.ReplaceAllString(after, "") != part.ReplaceAllString(page, "") || !strings.Contains(part.FindString(after), "<dd>nichts</dd>") {
 		t.Errorf("the page changed elsewhere, or does not state what changed:\n%s", part.FindString(after))
 	}
-	// The page does not state "nothing has changed" beside figures that nobody approved.
+	// The page does not state "nothing has changed" if its figures were not approved.
 	mustRun(t, dir, "evaluate", "m.json", "--data", "clinic.csv", "--holdout", "0.25", "--epsilon", "0.6", "--out", "more.json")
 	mustRun(t, dir, "report", "m.json", "--approved", "de.html", "--figures", "more.json", "--out", "more.html")
 	if more := part.FindString(text(t, dir, "more.html")); strings.Contains(more, "nichts") || !strings.Contains(more, "Epsilon 0,6") {
 		t.Errorf("figures of another epsilon: %s", more)
 	}
-	// Nor beside a second run with the page, or where nobody can count its runs.
+	// It does not state so either if a second run used the page, or if the ledger that counts its runs is not found.
 	again := mustRun(t, dir, append(train("clinic.yaml", "1", "0.5"), "--out", "again.json")...)
 	must.Contain(t, again, "was charged with the same approved page, which allows one run")
 	for _, model := range []string{"m", "again"} {

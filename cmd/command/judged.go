@@ -241,7 +241,7 @@ func recorded(m *model, text []byte, head string, entries []ledger.Entry) error 
 	case err != nil:
 		return err
 	case c.SeededNoise && !slices.Contains(g.Warnings, privacy.SeededWarning):
-		return errors.New("the ledger says that the noise came from a seed, but the model does not say so")
+		return errors.New("the ledger states that the noise came from a seed, but the model does not")
 	case earlier:
 		return errUnplanned
 	}
